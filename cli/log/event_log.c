@@ -1,7 +1,7 @@
 /*
  * Write the events of a lock as lines: to a file, to syslog, or by message.c to standard error. Values can contain any
- * bytes, and are escaped. No descriptor stays open between two lines: a command cannot inherit one, and a rotated file is
- * opened anew.
+ * bytes, and are escaped. No descriptor stays open between two lines, so that a command cannot inherit one, and a
+ * rotated file is opened anew.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@
 #define SYSLOG_SOCKET "/dev/log"
 #define SYSLOG_HEAD_MAX 64
 /*
- * Wait this long for room in the queue of the log daemon. The queue may hold only ten lines, and many jobs can start in
- * the same minute. After one wait in vain, later lines do not wait.
+ * Longest wait for room in the queue of the log daemon. The queue may hold only ten lines, and many jobs can start in
+ * the same minute. After a wait in vain, later lines do not wait.
  */
 #define SYSLOG_PATIENCE_MS 50
 
@@ -40,25 +40,25 @@ static enum sink sink;
 static char *path;
 /* the path as the user gave it, escaped */
 static char *path_shown;
-/* A warning was printed: one is enough. */
+/* a warning was printed, so no other is printed */
 static bool has_warned;
-/* syslog: a line could not be sent, so later lines do not wait. */
+/* a line could not be sent to syslog, so later lines do not wait for room */
 static bool has_failed;
-/* writes the lines of this process; NULL: the process itself does */
+/* writes the lines of this process; NULL: this process writes them itself */
 static event_log_writer other_writer;
 
 /* ---- a file ---- */
 
 /*
- * Open the file. Follow a symbolic link: links lead to logs on other disks, and the kernel's protected_symlinks guards those in
- * /tmp. O_NONBLOCK: do not wait for a FIFO without a reader, or for a stopped terminal.
+ * Open the file. Follow a symbolic link, because links lead to logs on other disks; the kernel's protected_symlinks
+ * guards links in /tmp. With O_NONBLOCK do not wait for a FIFO without a reader, or for a stopped terminal.
  */
 static int open_file(void)
 {
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/* Print one warning, and write all further lines to syslog: a log keeps no job from running. */
+/* Print one warning, and write all further lines to syslog, because a log must not keep a job from running. */
 static void leave_file(const char *where, const char *what)
 {
 	message_warning("%s '%s': %s: %s: the log goes to syslog", where, path_shown, what,
@@ -89,8 +89,8 @@ static int file_setup(const char *where, const char *name)
 }
 
 /*
- * Write the line with one write(2), so that lines of many processes do not mix. Ignore SIGXFSZ, by which the kernel would end us
- * if the file may not grow (ulimit -f).
+ * Write the line with one write(2), so that lines of many processes do not mix. Ignore SIGXFSZ, because the kernel
+ * would end us by it if the file may not grow (ulimit -f). False with errno: not the whole line was written.
  */
 static bool write_file(const char *line, size_t len)
 {
@@ -126,8 +126,8 @@ static bool send_when_there_is_room(int fd, const char *message, size_t len)
 }
 
 /*
- * Send the line to the log daemon without syslog(3), which would wait for a daemon that does not read, and so delay the release.
- * The format is that of RFC 3164, which all daemons know.
+ * Send the line to the log daemon. Do not use syslog(3), which would wait for a daemon that does not read, and so delay
+ * the release. The format is that of RFC 3164, which all daemons know. False with errno.
  */
 static bool write_syslog(const char *line, size_t len, int priority)
 {
@@ -146,7 +146,7 @@ static bool write_syslog(const char *line, size_t len, int priority)
 		memcpy(at, "-", 2);
 	head_len = (size_t)snprintf(message, SYSLOG_HEAD_MAX,
 				    "<%d>%s rlock[%d]: ", LOG_USER | priority, at, (int)getpid());
-	/* Without the newline: the daemon adds one. */
+	/* Leave out the newline, since the daemon adds one. */
 	memcpy(message + head_len, line, len - 1);
 	is_sent = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
 		  send_when_there_is_room(fd, message, head_len + len - 1);
@@ -180,17 +180,20 @@ void event_log_write(const char *line, size_t len, int priority)
 /* ---- a line ---- */
 
 /*
- * Lines are JSON objects; false: key=value, quoted where necessary. The functions below ignore errors of the stream, which
- * its close reports.
+ * Whether lines are JSON objects; false: key=value, quoted where necessary. The functions below ignore errors of the
+ * stream, because fclose reports them.
  */
 static bool has_json;
 
-/* Quote a value that is empty, or has other bytes than these. */
+/* A value without quotes has only these bytes, and is not empty. */
 #define BARE_BYTES                                                                                 \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"                           \
 	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"
 
-/* Write a quoted value. Double its backslashes, to tell them from the \xNN that rlock_escape writes for other bytes. */
+/*
+ * Write a quoted value. Put a backslash before quotes and backslashes, so that a reader can tell it from the \xNN that
+ * rlock_escape writes for other bytes.
+ */
 static void put_quoted(FILE *out, const char *bytes, size_t len)
 {
 	size_t at = 0;
@@ -256,7 +259,7 @@ static void put_number(struct json *line, const char *key, int64_t number)
 static const struct {
 	const char *name;
 	int priority;
-	/* The lock was held before the event: the line says how long. */
+	/* the lock was held before the event, so the line contains for how long */
 	bool is_of_hold;
 } kinds[] = {
 	[EVENT_WAITED] = { "waited", LOG_INFO, false },
@@ -272,7 +275,7 @@ static const struct {
 	[EVENT_STOP_REQUESTED] = { "asked", LOG_WARNING, false },
 };
 
-/* Which fields to omit from a line that is too long: the named field, and all before it in this list. */
+/* Which fields to omit from a line that is too long: the named field, and all fields before it in this list. */
 enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASON, LEFT_OUT_COUNT };
 
 static struct event_hold current;
@@ -358,7 +361,7 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 		put_text(line, "server", current.server);
 }
 
-/* The line, malloc'ed. NULL: out of memory. */
+/* Returns the line, malloc'ed. NULL: out of memory. */
 static char *make_line(const struct event *event, size_t index, enum left_out left_out,
 		       size_t *len_out)
 {
@@ -380,7 +383,10 @@ static char *make_line(const struct event *event, size_t index, enum left_out le
 	return NULL;
 }
 
-/* Write the line without the fields left_out. False: the line is still too long. */
+/*
+ * Write the line of the index-th name without the fields left_out. False: the line is still too long, and was not
+ * written.
+ */
 static bool write_line(const struct event *event, size_t index, enum left_out left_out)
 {
 	size_t len = 0;

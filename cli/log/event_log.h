@@ -13,7 +13,7 @@
 #include "lib/rlock.h"
 
 enum event_kind {
-	/* The wait is over. The next event says how it ended. */
+	/* The wait is over. The next event tells how it ended. */
 	EVENT_WAITED,
 	EVENT_ACQUIRED,
 	/* Not acquired: another owner holds the lock, and --no-wait was given. */
@@ -34,7 +34,7 @@ enum event_kind {
 	EVENT_STOP_REQUESTED,
 };
 
-/* Fields of all lines of a hold. A field that is NULL or 0 is left out. */
+/* Fields that all lines of a hold have. A field that is NULL or 0 is left out. */
 struct event_hold {
 	/* Each name gets a line of its own for each event. */
 	const struct rlock_name *names;
@@ -44,7 +44,7 @@ struct event_hold {
 	/* the server without user and password (struct opts) */
 	const char *server;
 	const char *note;
-	/* the owner of all names, if hold is NULL */
+	/* the owner of all names; not used if hold is not NULL */
 	const char *owner;
 	const struct rlock_hold *hold;
 	pid_t pid;
@@ -54,7 +54,7 @@ struct event_hold {
 /* Further fields of one event. A field that is NULL or 0 is left out. */
 struct event {
 	enum event_kind kind;
-	/* EVENT_WAITED to EVENT_FAILED */
+	/* for EVENT_WAITED to EVENT_FAILED: how long the call has waited */
 	int64_t waited_ms;
 	/* EVENT_BUSY, EVENT_TIMED_OUT: how long the holder has held the lock; -1: not known */
 	int64_t holder_held_ms;
@@ -63,37 +63,40 @@ struct event {
 	/* The command has ended, with this exit status, or by this signal. */
 	bool has_ended;
 	int status, signal;
-	/* one line, safe for a terminal */
+	/* the reason, in one line that is safe for a terminal */
 	const char *reason;
 };
 
-/* Most bytes of a line, with its newline: a FIFO takes this much in one piece (PIPE_BUF). */
+/* Most bytes of a line, with its newline. A FIFO takes this many bytes in one piece (PIPE_BUF). */
 #define LOG_LINE_MAX 4096
 
 /*
- * Log to target: "syslog", "stderr" or a file. If the file cannot be opened, print a warning, and log to syslog: a log keeps no
- * job from running. where: the option or line by which the user gave target. 0, or the exit code after one line by
- * message_error.
+ * Log to target: "syslog", "stderr" or a file. If the file cannot be opened, print a warning, and log to syslog,
+ * because a log must not keep a job from running. where: the option or line by which the user gave target. Returns 0,
+ * or the exit code after one line by message_error.
  */
 int event_log_setup(const char *where, const char *target, bool is_json);
 
-/* Set the hold that later events are about. Only the struct is copied, and not what it points to. */
+/* Set the hold that later events are about. Only the struct is copied, so what it points to must stay valid. */
 void event_log_set_hold(const struct event_hold *hold);
-/* Add the fields that are known once the lock is acquired. */
+/* Add the fields that are known only when the lock is acquired. */
 void event_log_set_acquired(const struct rlock_hold *hold, int64_t acquired_ms);
 
 void event_log(const struct event *event);
 
 /*
- * Write a line in one piece. Drop a line that cannot be written now, since the log must not delay a lock; only the first such
- * line is reported, by message_warning. priority: as of syslog(3).
+ * Write a line in one piece. Drop a line that cannot be written now, since the log must not delay a lock. Only the
+ * first such line is reported, by message_warning. priority: as for syslog(3).
  */
 void event_log_write(const char *line, size_t len, int priority);
-/* Call writer for each line: the renewer, which has no stream of the caller's, sends its lines to the front. NULL: write here. */
+/*
+ * Let writer write each line; NULL: this process writes it. The renewer has no stream of the caller, so its lines are
+ * sent to the front.
+ */
 typedef void (*event_log_writer)(const char *line, size_t len, int priority);
 void event_log_set_writer(event_log_writer writer);
 
-/* The event for the status of a release. */
+/* The event for a status of rlock_release. */
 enum event_kind event_kind_of_release(enum rlock_status status);
 
 #endif

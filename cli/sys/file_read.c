@@ -13,10 +13,13 @@
 #include "lib/rlock.h"
 #include "sys/file_read.h"
 
-/* First size of the buffer: most files fit. The allocation of the greatest allowed size would need a mapping each time. */
+/*
+ * First size of the buffer, in which most files fit. A buffer of the greatest allowed size would need a mapping for
+ * each file.
+ */
 #define FIRST_BYTES 4096
 
-/* Enlarge the buffer. Wipe the old one, since it may contain a password. NULL with errno. */
+/* Move the text into a larger buffer. Wipe the old buffer, since it may contain a password. NULL with errno. */
 static char *enlarge(char *text, size_t size, size_t larger_size)
 {
 	char *larger = malloc(larger_size);
@@ -37,7 +40,7 @@ static char *read_all(int fd, size_t max, int64_t until_ms, size_t *len_out)
 	int err = 0;
 
 	while (text != NULL && got != 0 && err == 0 && len <= max) {
-		/* Wait until the pipe has more. */
+		/* If there is a deadline, wait until the pipe has more bytes, or has ended. */
 		if (until_ms < INT64_MAX && rlock_poll(&ready, 1, until_ms) == 0) {
 			err = ETIMEDOUT;
 			break;
@@ -76,7 +79,7 @@ char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
 
 	if (fd < 0)
 		return NULL;
-	/* Apply until_ms to pipes only: at a terminal the user types the text, which may take longer. */
+	/* Apply until_ms to pipes only. At a terminal the user types the text, which may take longer. */
 	if (fstat(fd, stat_out) == 0 && (until_ms == 0 || fcntl(fd, F_SETFL, 0) == 0))
 		text = read_all(fd, max,
 				until_ms != 0 && S_ISFIFO(stat_out->st_mode) ? until_ms : INT64_MAX,
@@ -124,7 +127,7 @@ char *file_path_absolute(const char *path)
 	return joined;
 }
 
-/* 0, or the errno that execve(2) would return, as far as that can be known. */
+/* Returns 0, or the errno that execve(2) would return, as far as it can be known. */
 static int executable_error(const char *path)
 {
 	struct stat stat_of;
@@ -132,7 +135,7 @@ static int executable_error(const char *path)
 	if (stat(path, &stat_of) != 0)
 		return errno;
 	if (S_ISDIR(stat_of.st_mode))
-		return EACCES; /* as execve does */
+		return EACCES; /* the errno of execve for a directory */
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
@@ -157,7 +160,10 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 
 		if (found == 0)
 			return 0;
-		/* Keep the first file that may not be executed. Skip a directory that we may not search, as shells do. */
+		/*
+		 * Remember the first file that may not be executed. Skip a directory that we may not search, as shells
+		 * do.
+		 */
 		if (error == ENOENT && access(out, F_OK) == 0) {
 			error = found;
 			(void)snprintf(denied, sizeof(denied), "%s", out);
@@ -171,7 +177,10 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 	}
 }
 
-/* Count a lack of descriptors as transient. If rlock took the file for missing, it would overlook a lock that is held. */
+/*
+ * A lack of descriptors is transient: if rlock took the file for missing instead, it would overlook a lock that is
+ * held.
+ */
 bool is_transient_errno(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ||

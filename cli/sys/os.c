@@ -49,7 +49,7 @@ int os_process_signal(int process_fd, int signal)
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, NULL, 0) == 0 ? 0 : errno;
 }
 
-/* "rloc": value that we send with a signal for all processes of a job. */
+/* Value, "rloc" in ASCII, that we send with a signal for all processes of a job. */
 #define MARK_FOR_ALL 0x726c6f63
 
 int os_process_signal_as_all(int process_fd, int signal)
@@ -63,8 +63,8 @@ int os_process_signal_as_all(int process_fd, int signal)
 }
 
 /*
- * Fork by the system call, without the handlers of pthread_atfork. The child has the name from its first moment: otherwise
- * a scan of the job could take it for a process of the command.
+ * Fork by the system call, without the handlers of pthread_atfork. The child must have the name from its first moment,
+ * because a scan of the job could otherwise take it for a process of the command. So set it before the fork.
  */
 static pid_t fork_as(unsigned long flags, const char *name)
 {
@@ -87,7 +87,10 @@ pid_t os_fork_silently(const char *name)
 static struct {
 	char *stack;
 	size_t size;
-	/* 1 while the process uses our memory. Its exec or exit makes the kernel clear the word and wake os_start_wait. */
+	/*
+	 * 1 while the process uses our memory. When it executes a program or exits, the kernel clears this word, and
+	 * wakes os_start_wait.
+	 */
 	_Atomic pid_t is_running;
 } started;
 
@@ -106,7 +109,7 @@ pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
 		    (void *)&started.is_running);
 	if (pid >= 0 || errno != EINVAL)
 		return pid;
-	/* qemu-user lets only threads share memory: start a process with a copy of it. */
+	/* Under qemu-user only threads can share memory, so start a process with a copy of ours. */
 	started.is_running = 0;
 	return clone(start, started.stack + started.size, SIGCHLD, ctx);
 }
@@ -137,7 +140,7 @@ void os_die_with_parent(int signal)
 	(void)prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
 }
 
-/* False when out of memory. */
+/* False: out of memory. */
 static bool pid_list_add(struct pid_list *list, pid_t pid)
 {
 	pid_t *pids = array_grow(list->pids, list->count, sizeof(*pids));
@@ -156,8 +159,8 @@ void pid_list_free(struct pid_list *list)
 }
 
 /*
- * Add the names in a directory that are numbers; none if there is no such directory. False: descriptors or memory are
- * short.
+ * Add the names in a directory that are numbers. Add none if there is no such directory. False: descriptors or memory
+ * are short.
  */
 static bool list_numbers(const char *path, struct pid_list *out)
 {
@@ -181,7 +184,7 @@ bool os_list_processes(struct pid_list *out)
 	return list_numbers("/proc", out) && out->count > 0;
 }
 
-/* Add the threads of a process; none if the process is gone. */
+/* Add the threads of a process. Add none if the process is gone. False: descriptors or memory are short. */
 static bool list_threads(pid_t pid, struct pid_list *out)
 {
 	char path[32];
@@ -190,7 +193,10 @@ static bool list_threads(pid_t pid, struct pid_list *out)
 	return list_numbers(path, out);
 }
 
-/* Add the children of a thread. The file is one line of pids, of any length. */
+/*
+ * Add the children of a thread, from a file with one line of pids, which may have any length. False: descriptors or
+ * memory are short.
+ */
 static bool list_children_of_thread(pid_t pid, pid_t thread, struct pid_list *out)
 {
 	char path[64], *text;
@@ -219,13 +225,13 @@ bool os_list_children(pid_t pid, struct pid_list *out)
 		if (!list_children_of_thread(pid, threads.pids[i], out))
 			is_complete = false;
 	pid_list_free(&threads);
-	/* Check that the files exist: they are missing without CONFIG_PROC_CHILDREN, or without /proc. */
+	/* Without CONFIG_PROC_CHILDREN, or without /proc, no such file exists, so check that our own does. */
 	return is_complete && access("/proc/thread-self/children", R_OK) == 0;
 }
 
 /* ---- the scope of pids and times ---- */
 
-/* Read an inode; 0: there is no such file. False with errno: it cannot be read now. */
+/* Read an inode into *out; 0: there is no such file. False with errno: it cannot be read now. */
 static bool read_inode(const char *path, uint64_t *out)
 {
 	struct stat st = { 0 };
@@ -240,7 +246,7 @@ const struct os_scope *os_scope(void)
 {
 	static struct os_scope place;
 
-	/* Read the files once: the scope never changes in the life of a process. */
+	/* Read the files only once, because the scope never changes while a process lives. */
 	if (place.boot[0] != '\0')
 		return &place;
 	if (!read_inode("/proc/self/ns/pid", &place.pids) ||
@@ -280,7 +286,10 @@ void os_child_take(const siginfo_t *child)
 		   : child->si_code == CLD_CONTINUED ? WCONTINUED
 						     : WEXITED;
 
-	/* If the child has changed again since the peek, the next peek reports that. */
+	/*
+	 * If the child has changed again since the peek, there may be nothing to take. Then the next peek reports the
+	 * new change.
+	 */
 	(void)wait_child(P_PID, child->si_pid, &taken, what);
 }
 
@@ -314,7 +323,7 @@ bool os_timer_set(int timer_fd, int64_t at_ms)
 
 	if (at_ms != INT64_MAX) {
 		at_ms = max(at_ms, 0);
-		/* Add a nanosecond, since a time of 0 would disarm the timer. */
+		/* Add a nanosecond, because a time of 0 would disarm the timer. */
 		at.it_value.tv_sec = at_ms / 1000;
 		at.it_value.tv_nsec = at_ms % 1000 * 1000000 + 1;
 	}
@@ -332,7 +341,7 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return false;
-	/* A code greater than SI_USER comes from the kernel. */
+	/* A signal with a code greater than SI_USER comes from the kernel. */
 	*out = (struct os_signal){ .number = (int)info.ssi_signo,
 				   .is_from_kernel = info.ssi_code > SI_USER,
 				   .is_for_all = info.ssi_code == SI_QUEUE &&
@@ -350,8 +359,8 @@ void os_close_from(int first)
 	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
 		return;
 	/*
-	 * Without close_range(2) close one by one: it needs Linux 5.9, and some sandboxes forbid it. A descriptor that
-	 * stays open would keep the caller's pipe open while the lock is held.
+	 * close_range(2) needs Linux 5.9, and some sandboxes forbid it. Without it close each possible descriptor: one
+	 * that stays open would keep the caller's pipe open while the lock is held.
 	 */
 	limit = sysconf(_SC_OPEN_MAX);
 	for (int fd = first; (long)fd < limit; fd++)
@@ -387,8 +396,8 @@ bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
 }
 
 /*
- * Close a descriptor in a child that shares all descriptors with us. Replace a standard descriptor without a gap: the
- * parent could open a socket under a free number.
+ * Close a descriptor in a child that shares all descriptors with us. Replace a standard descriptor in one step: if its
+ * number were free for a moment, the parent could open a socket under it.
  */
 static void close_shared(int fd)
 {
@@ -402,7 +411,10 @@ static void close_shared(int fd)
 	(void)close(filler);
 }
 
-/* Move all files on the file system of the first one to the front of the list. Returns the number of these files. */
+/*
+ * Move all files that are on the file system of the first file to the front of the list. Returns the number of these
+ * files.
+ */
 static size_t gather_file_system(struct pid_list *files)
 {
 	struct stat first = { 0 }, other = { 0 };
@@ -421,9 +433,9 @@ static size_t gather_file_system(struct pid_list *files)
 }
 
 /*
- * Close files in children that share our descriptors, and do not wait for the children: a close may hang with its file
- * system. A file system hangs as a whole, so one child for each is enough. A thread that hangs would keep this process from
- * ending.
+ * Close files in children that share our descriptors, and do not wait for the children, because a close may hang with
+ * its file system. A file system hangs as a whole, so one child for each is enough. Do not use threads: one that hangs
+ * would keep this process from ending.
  */
 static void close_files(struct pid_list files, const char *closer)
 {
@@ -443,7 +455,7 @@ static void close_files(struct pid_list files, const char *closer)
 	}
 }
 
-/* Inherited descriptors are those without close-on-exec, since all of our own have it. */
+/* All our own descriptors have close-on-exec. So those without it are inherited. */
 void os_close_inherited(const char *closer)
 {
 	struct stat stat_of;
@@ -469,7 +481,10 @@ void os_close_inherited(const char *closer)
 
 bool os_fill_standard_fds(void)
 {
-	/* Each open takes the lowest free number. Reads and writes of an O_PATH descriptor are EBADF, as if it were closed. */
+	/*
+	 * Each open takes the lowest free number. Reads and writes of an O_PATH descriptor fail with EBADF, as if it
+	 * were closed.
+	 */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/", O_PATH | O_CLOEXEC) < 0)
 			return false;
@@ -481,7 +496,7 @@ int os_has_same_description(pid_t pid, int fd)
 	long order =
 		syscall(SYS_kcmp, (long)getpid(), (long)pid, (long)KCMP_FILE, (long)fd, (long)fd);
 
-	/* The process has no descriptor of that number. */
+	/* pid has no descriptor of that number. */
 	if (order < 0 && errno == EBADF)
 		return 0;
 	return order < 0 ? -1 : order == 0;
@@ -507,7 +522,7 @@ void os_drain_fd(int fd)
 {
 	char events[256];
 
-	/* Further events make the descriptor readable again. */
+	/* One read is enough, since further events make the descriptor readable again. */
 	(void)!read(fd, events, sizeof(events));
 }
 
@@ -523,10 +538,13 @@ bool os_is_ready(int fd)
 static struct {
 	char **argv;
 	int argc;
-	/* the memory of argv's words, into which the title is written, and its size */
+	/* the memory of argv's words, into which the title is written; and its size */
 	char *room;
 	size_t size;
-	/* copy of the words; NULL: no title was set */
+	/*
+	 * copy of argv's words, to which argv points once a title is in their place; NULL: no title was set, or out of
+	 * memory
+	 */
 	char *words;
 } title;
 
@@ -541,7 +559,7 @@ void os_title_setup(int argc, char **argv)
 
 	if (argc < 1)
 		return;
-	/* Use only words that follow each other in memory, as the kernel puts them. */
+	/* Use only words that follow each other in memory. The kernel puts them so. */
 	end = argv[0];
 	for (int i = 0; i < argc && argv[i] == end; i++) {
 		end += strlen(end) + 1;
@@ -553,7 +571,7 @@ void os_title_setup(int argc, char **argv)
 	title.size = (size_t)(end - argv[0]);
 }
 
-/* Move the words of argv, which include COMMAND's, to make room for a title. */
+/* Move the words of argv, with those of COMMAND, to make room for a title. */
 static void move_words(void)
 {
 	title.words = title.size > 0 ? malloc(title.size) : NULL;
@@ -572,7 +590,7 @@ void os_set_title(const char *text)
 		move_words();
 	if (title.words == NULL)
 		return;
-	/* Keep a NUL as the last byte: otherwise the kernel shows the environment after the title. */
+	/* Keep a NUL as the last byte: without it, the kernel would show the environment after the title. */
 	len = min_size(strlen(text), title.size - 1);
 	memcpy(title.room, text, len);
 	memset(title.room + len, 0, title.size - len);
@@ -587,17 +605,19 @@ void os_hide_memory(void)
 
 #define NICE_FIRST (-20)
 /*
- * Priorities of SCHED_RR. A killed process runs before us. Otherwise, while we scan thousands of processes, it would get no
- * processor on which to end.
+ * Priorities of SCHED_RR. A killed process gets a higher priority than we have: otherwise, while we scan thousands of
+ * processes, no processor would be free for its end.
  */
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2
 
-/* What os_lower_priority must undo. */
+/* the change of the priority that os_lower_priority must undo */
 static enum { IS_AS_FOUND, IS_REAL_TIME, IS_NICE } raised;
 static int nice_found;
 
-/* Set SCHED_RR, with a lower priority if RLIMIT_RTPRIO allows no more. False: not allowed. */
+/*
+ * Set SCHED_RR with this priority, or with a lower one if RLIMIT_RTPRIO allows no more. False: SCHED_RR is not allowed.
+ */
 static bool make_real_time(pid_t thread, int priority)
 {
 	for (; priority >= REAL_TIME_OURS; priority--) {
@@ -618,17 +638,20 @@ static bool runs_at_least_as(pid_t thread, int priority)
 
 /*
  * If SCHED_RR is denied, set a nice value. A nice value counts only among the processes of one session (sched(7),
- * autogroup), so it helps less if other sessions are busy. SCHED_RESET_ON_FORK is for the thread that resolves names, which
- * may run any library of the system: it gets no SCHED_RR.
+ * autogroup), so it helps less if other sessions are busy. Set SCHED_RESET_ON_FORK, so that the thread that resolves
+ * names gets no SCHED_RR: it may run any library of the system.
  */
 void os_raise_priority(void)
 {
 	struct rlimit limit;
 
-	/* Leave a priority that the user has given us by chrt(1). */
+	/* Keep a priority that the user has given to this process by chrt(1). */
 	if (raised != IS_AS_FOUND || runs_at_least_as(0, REAL_TIME_OURS))
 		return;
-	/* With RLIMIT_RTTIME (systemd's LimitRTTIME=, rtkit) the kernel kills a SCHED_RR process that runs too long. */
+	/*
+	 * Do not use SCHED_RR with RLIMIT_RTTIME (systemd's LimitRTTIME=, rtkit): the kernel then kills a process that
+	 * runs too long.
+	 */
 	if (getrlimit(RLIMIT_RTTIME, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY &&
 	    make_real_time(0, REAL_TIME_OURS)) {
 		raised = IS_REAL_TIME;
@@ -644,7 +667,7 @@ void os_lower_priority(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
 
-	/* Keep SCHED_RESET_ON_FORK: to clear it may need a right that we lack. */
+	/* Keep SCHED_RESET_ON_FORK, since we may lack the right to clear it. */
 	if (raised == IS_REAL_TIME)
 		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
 	else if (raised == IS_NICE)
@@ -652,7 +675,7 @@ void os_lower_priority(void)
 	raised = IS_AS_FOUND;
 }
 
-/* RLIMIT_RTTIME does not matter: the process is being killed. */
+/* Do not check RLIMIT_RTTIME, by which the kernel could kill the process: it already has SIGKILL. */
 void os_raise_priority_of_killed(pid_t pid)
 {
 	struct pid_list threads = { 0 };
@@ -665,7 +688,10 @@ void os_raise_priority_of_killed(pid_t pid)
 	pid_list_free(&threads);
 }
 
-/* SCHED_BATCH: when we are woken, we do not interrupt a running process, not even the process that wakes us (sched(7)). */
+/*
+ * With SCHED_BATCH we do not interrupt a running process when we are woken, not even the process that wakes us
+ * (sched(7)).
+ */
 void os_let_others_run_first(void)
 {
 	const struct sched_param none = { .sched_priority = 0 };
@@ -675,14 +701,14 @@ void os_let_others_run_first(void)
 
 /* ---- memory ---- */
 
-/* Release the read-only segments of one library or program. Leave out pages that two segments share. */
+/* Release the pages of the read-only segments of one library or program. Leave out pages that two segments share. */
 static int release_segments(struct dl_phdr_info *object, size_t size, void *page_size)
 {
 	uintptr_t page = *(const uintptr_t *)page_size;
 	bool is_first = false;
 
 	(void)size;
-	/* Release the first segment last, since it contains this list. */
+	/* Release the first segment last, because it contains this list of segments. */
 	for (size_t i = object->dlpi_phnum; i > 0 && !is_first; i--) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i - 1];
 		uintptr_t start = object->dlpi_addr + segment->p_vaddr;
@@ -700,9 +726,9 @@ static int release_segments(struct dl_phdr_info *object, size_t size, void *page
 }
 
 /*
- * Return the pages that only the acquisition needed, since a holder sleeps for hours. Measured by make bench as PSS of both
- * processes of an idle holder: 360 kB with this and 760 without. With 20 holders, which share pages: 240 kB and 295 kB
- * each.
+ * Return the pages that only the acquisition needed, since a holder sleeps for hours. The PSS of both processes of an
+ * idle holder, as measured by make bench, is 360 kB with this call, and 760 kB without. With 20 holders, which share
+ * pages, it is 240 kB and 295 kB each.
  */
 void os_shrink_while_idle(void)
 {
@@ -712,13 +738,13 @@ void os_shrink_while_idle(void)
 
 	(void)dl_iterate_phdr(release_segments, &page_size);
 	/*
-	 * Release stack pages below this frame, which deeper calls have used. No other mapping is there: the kernel leaves
-	 * a gap.
+	 * Release stack pages below this frame, which deeper calls have used. No other mapping can be there, because
+	 * the kernel leaves a gap below the stack.
 	 */
 	(void)madvise((void *)(top - span), span - page_size, MADV_DONTNEED); /* NOLINT */
 }
 
-/* Poll here and not by the library: after the release of memory, fewer pages of code have to be read again. */
+/* Poll here, and not in the library: so fewer pages of code must be read again after the release of memory. */
 void os_events_wait(int events_fd, bool is_long)
 {
 	struct pollfd events = { events_fd, POLLIN, 0 };
@@ -733,7 +759,10 @@ void os_events_wait(int events_fd, bool is_long)
 /* Largest /proc/self/status, which can list 65,536 groups. */
 #define STATUS_MAX (1 << 20)
 
-/* Explain why a call is missing. A sandbox denies it with EPERM, or with ENOSYS as if the kernel did not have it. */
+/*
+ * Explain why a call is missing. A sandbox can deny a call with EPERM, or with ENOSYS, as if the kernel did not have
+ * it.
+ */
 static const char *missing(const char *call, int error)
 {
 	static char reason[256];
@@ -750,8 +779,8 @@ static const char *missing(const char *call, int error)
 }
 
 /*
- * Call this before a lock is acquired: an rlock that cannot watch processes would leave some running. It checks only calls
- * that rlock cannot do without.
+ * Call this before a lock is acquired: an rlock that cannot watch processes could not terminate all of them. Only calls
+ * that rlock cannot do without are checked.
  */
 const char *os_check_kernel(void)
 {
@@ -759,13 +788,15 @@ const char *os_check_kernel(void)
 
 	if (self_fd < 0)
 		return missing("pidfd_open", errno);
-	/* Signal 0 has no effect. */
+	/* Send signal 0, which has no effect. */
 	error = os_process_signal(self_fd, 0);
 	(void)close(self_fd);
 	return error == 0 ? NULL : missing("pidfd_send_signal", error);
 }
 
-/* Whether a line of /proc/self/status has exactly one number, and it is our pid. False also without that line. */
+/*
+ * Whether a line of /proc/self/status has exactly one number, and that is our pid. False also if there is no such line.
+ */
 static bool has_our_pid(const char *status, const char *line)
 {
 	const char *cursor = strstr(status, line);
@@ -785,14 +816,15 @@ static const char *judge_status(const char *status)
 	const struct os_scope *place = os_scope();
 	uint64_t of_children = 0;
 
-	/* Accept a kernel without PID namespaces, which has neither NSpid nor ns/pid. */
+	/* Accept a kernel without PID namespaces. It has neither NSpid nor ns/pid. */
 	if (strstr(status, "\nNSpid:") == NULL && access("/proc/self/ns/pid", F_OK) != 0 &&
 	    has_our_pid(status, "\nPid:\t"))
 		return NULL;
 	if (!has_our_pid(status, "\nNSpid:\t"))
 		return is_others;
 	/*
-	 * Refuse if our children would be in another PID namespace, as in a program that unshare(1) starts without --fork.
+	 * Refuse if our children would be in another PID namespace than we are. They are in a program that unshare(1)
+	 * starts without --fork.
 	 */
 	if (place == NULL || !read_inode("/proc/self/ns/pid_for_children", &of_children) ||
 	    place->pids == 0 || place->pids != of_children)
@@ -802,8 +834,9 @@ static const char *judge_status(const char *status)
 }
 
 /*
- * NSpid has one number for each PID namespace from that of /proc down to ours. To compare /proc/self with getpid() would
- * not be enough: the pids of one process in two namespaces can be equal by chance.
+ * NSpid has one number for each PID namespace, from that of /proc down to ours. It must have one number only. It would
+ * not be enough to compare /proc/self with getpid(), because the pids of one process in two namespaces can be equal by
+ * chance.
  */
 const char *os_check_proc(void)
 {
@@ -817,7 +850,7 @@ const char *os_check_proc(void)
 		reason = judge_status(status);
 	else if (is_transient_errno(errno))
 		reason = "/proc cannot be read for lack of files or memory";
-	/* In a /proc of another PID namespace, the link /proc/self exists and leads nowhere. */
+	/* In a /proc of another PID namespace, the link /proc/self exists, but leads nowhere. */
 	else if (lstat("/proc/self", &st) == 0)
 		reason = is_others;
 	else

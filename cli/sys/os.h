@@ -1,6 +1,6 @@
 /*
- * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. A port of rlock
- * replaces os.c. A few other files also use timerfd, eventfd, memfd_create and statx.
+ * The calls that only Linux has: pidfds, epoll, timerfds, signalfds, and settings of the process itself. A port of
+ * rlock to another system replaces os.c. A few other files also use timerfd, eventfd, memfd_create and statx.
  */
 #ifndef OS_H
 #define OS_H
@@ -13,36 +13,37 @@
 
 /* ---- processes ---- */
 
-/* A pidfd: readable when the process has ended, close-on-exec. -1 with errno. */
+/* Open a pidfd, which is readable when the process has ended. It is close-on-exec. -1 with errno. */
 int os_process_open(pid_t pid);
-/* Send a signal to the process of a pidfd: never to another process that got its pid. 0, or errno. */
+/* Send a signal to the process of a pidfd, and never to another process that got its pid. Returns 0, or errno. */
 int os_process_signal(int process_fd, int signal);
 /*
- * As os_process_signal, but with a mark: an rlock that gets the signal does not pass it on, since all processes of the job
- * get it.
+ * Send a signal as os_process_signal does, but with a mark. An rlock that gets a signal with the mark does not pass it
+ * on, since all processes of the job get it.
  */
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
- * Fork a child whose end sends no SIGCHLD. Only a wait with __WALL finds it, so a loop that waits for any child does not
- * reap it. The child has the name, as if by os_set_name. It must make async-signal-safe calls only, since no handler of
- * pthread_atfork is called. -1 with errno.
+ * Fork a child whose end sends no SIGCHLD. Only a wait with __WALL or __WCLONE finds it, so a loop that waits for any
+ * child does not reap it. The child has the name, as if by os_set_name. It must make async-signal-safe calls only,
+ * since no handler of pthread_atfork is called. -1 with errno.
  */
 pid_t os_fork_silently(const char *name);
 /*
- * Start a process that calls start(ctx) in our memory, as after vfork(2), and ends with its result. It has a stack of its
- * own, of stack_bytes, and does not suspend us: an exec can take long. start must make async-signal-safe calls only. The
- * process shares our errno: call os_start_wait next, before anything that can fail. What ctx points to must stay valid.
- * Start one process at a time. Under qemu-user the process has a copy of our memory. -1 with errno.
+ * Start a process that calls start(ctx) in our memory, as after vfork(2), and ends with its result. It has a stack of
+ * its own, of stack_bytes. It does not suspend us, because an exec can take long. start must make async-signal-safe
+ * calls only. The process shares our errno: call os_start_wait next, before any call that can fail. The object at ctx
+ * must stay valid. Start one process at a time. Under qemu-user the process has a copy of our memory. Returns the pid;
+ * -1 with errno.
  */
 pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes);
-/* Wait until that process has executed a program or ended, for wait_ms at most. */
+/* Wait until the process of os_start has executed a program or ended, but for wait_ms at most. */
 void os_start_wait(int wait_ms);
-/* Adopt orphans: descendants whose parents end become our children. False with errno. Async-signal-safe. */
+/* Adopt orphans: descendants whose parents end become children of this process. False with errno. Async-signal-safe. */
 bool os_adopt_orphans(void);
-/* Stop adopting orphans: a program that this process executes must not get children that it does not know. */
+/* Stop adopting orphans, because a program that this process executes must not get children that it does not know. */
 void os_stop_adopting(void);
-/* In a child: get this signal when the thread that forked the child ends. Async-signal-safe. */
+/* In a child: when the thread that forked the child ends, let the child get this signal. Async-signal-safe. */
 void os_die_with_parent(int signal);
 
 /* A growing list of pids. Initialise it with zeros, and free it by pid_list_free. */
@@ -53,25 +54,26 @@ struct pid_list {
 void pid_list_free(struct pid_list *list);
 
 /*
- * os_child_peek: the next child that has ended, was stopped or was continued, without waiting. False: none.
- * os_child_take: reap that child, or take the report of its stop, so that the next peek finds another one.
+ * os_child_peek: find the next child that has ended, was stopped or was continued, without waiting. False: there is
+ * none.
+ * os_child_take: reap that child, or take the report of its stop, so that the next peek finds another child.
  */
 bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
 
-/* Add all processes of /proc. False: descriptors or memory are short, or there is no /proc. */
+/* Add the pids of all processes in /proc. False: descriptors or memory are short, or there is no /proc. */
 bool os_list_processes(struct pid_list *out);
 /*
  * Add the children of all threads of a process, from /proc/PID/task/TID/children. These are few files, however many
- * processes run. A child can be missed while others start or are reaped. False: the kernel has no such lists, there is no
- * /proc, or descriptors or memory are short.
+ * processes run. A child can be missed while other children start or are reaped. False: the kernel has no such files,
+ * there is no /proc, or descriptors or memory are short.
  */
 bool os_list_children(pid_t pid, struct pid_list *out);
 
 /*
- * Two processes can compare pids only if boot and pids are equal, and times only if times is equal as well. boot: boot id
- * of this machine ("0": unknown). pids, times: inodes of our PID and time namespaces (0: the kernel has none). NULL with
- * errno: they cannot be read now.
+ * The scope of pids and times. Two processes can compare pids only if their boot and pids are equal; and times only if
+ * their times are equal as well. boot: boot id of this machine ("0": unknown). pids, times: inodes of our PID and time
+ * namespaces (0: the kernel has no such namespaces). os_scope returns NULL with errno if they cannot be read now.
  */
 struct os_scope {
 	char boot[40];
@@ -81,15 +83,23 @@ const struct os_scope *os_scope(void);
 
 /* ---- events ---- */
 
-/* An epoll: readable when one of the added descriptors is, close-on-exec. -1, or false, with errno. */
+/*
+ * os_events_open: open an epoll, which is readable when one of the added descriptors is. It is close-on-exec. -1 with
+ * errno. os_events_add: add a descriptor. False with errno.
+ */
 int os_events_open(void);
 bool os_events_add(int events_fd, int fd);
-/* Remove fd before closing it: while a copy is open in another process, the epoll would still report it. */
+/* Remove fd. Do this before closing fd: while a copy is open in another process, the epoll would still report it. */
 void os_events_remove(int events_fd, int fd);
-/* Sleep until one is readable. is_long: release memory first, since the sleep may take hours. */
+/*
+ * Sleep until one of the added descriptors is readable. is_long: release memory first, since the sleep may take hours.
+ */
 void os_events_wait(int events_fd, bool is_long);
 
-/* A timer on the clock of rlock_now_ms(), which also runs while the machine is suspended; close-on-exec. -1 with errno. */
+/*
+ * Open a timer on the clock of rlock_now_ms(), which also runs while the machine is suspended. It is close-on-exec. -1
+ * with errno.
+ */
 int os_timer_open(void);
 /*
  * Make the timer readable at that time, or immediately if it has passed; INT64_MAX disarms it. False: the timer is
@@ -99,51 +109,58 @@ bool os_timer_set(int timer_fd, int64_t at_ms);
 
 struct os_signal {
 	int number;
-	/* The kernel sent it: for a key of the terminal, the end of a child, or alarm(2). */
+	/* the kernel has sent it: for a key of the terminal, the end of a child, or alarm(2) */
 	bool is_from_kernel;
-	/* An outer rlock sent it to all processes of its job, which include ours. */
+	/* an outer rlock has sent it to all processes of its job, which include ours */
 	bool is_for_all;
 	/* pid of the sender, or of the child that ended; 0: the kernel, or a process outside our PID namespace */
 	pid_t sender;
 };
 
-/* A signalfd for these signals, which must be blocked. fd -1: a new one; else fd is changed. -1 with errno. */
+/* Open a signalfd for these signals, which must be blocked. fd -1: open a new one; else change fd. -1 with errno. */
 int os_signals_open(int fd, const sigset_t *set);
 /* Read the next signal without waiting. False: none is pending. */
 bool os_signals_read(int fd, struct os_signal *out);
 
-/* ---- ourselves ---- */
+/* ---- this process ---- */
 
-/* Close the descriptor first, and all with greater numbers. Async-signal-safe. */
+/* Close the descriptor first, and all descriptors with greater numbers. Async-signal-safe. */
 void os_close_from(int first);
 /*
- * Open a placeholder for each closed descriptor of 0, 1 and 2. Otherwise a socket of ours could get such a number, and
- * receive our messages. Reads and writes of a placeholder fail as if it were closed. Placeholders need no /dev, and are
- * close-on-exec, so that COMMAND finds the descriptor closed. False with errno. Async-signal-safe.
+ * Open a placeholder for each of the descriptors 0, 1 and 2 that is closed. Otherwise a socket of ours could get such a
+ * number, and receive our messages. Reads and writes of a placeholder fail as if it were closed. Placeholders need no
+ * /dev, and are close-on-exec, so that COMMAND finds the descriptor closed. False with errno. Async-signal-safe.
  */
 bool os_fill_standard_fds(void);
 /*
- * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end. Open placeholders
- * for 0, 1 and 2. Our own descriptors are close-on-exec, and stay. Since a close can hang, children with the name closer
- * close the files, one child for each file system. Do not wait for them: reap them like other children.
+ * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end. Open
+ * placeholders for 0, 1 and 2. Our own descriptors are close-on-exec, and stay open. Since a close can hang, files are
+ * closed by children with the name closer, one child for each file system. Do not wait for these children: reap them
+ * like other children.
  */
 void os_close_inherited(const char *closer);
 /* Whether count more descriptors (at most OS_ROOM_MAX) can be opened. False with errno. */
 #define OS_ROOM_MAX 8
 bool os_has_room(size_t count);
-/* Whether descriptor fd of the process and our fd are one open file description: 1 or 0; -1: the kernel does not say. */
+/*
+ * Whether descriptor fd of the process and our fd are one open file description. Returns 1 or 0; -1: the kernel does
+ * not tell.
+ */
 int os_has_same_description(pid_t pid, int fd);
-/* As fstatat(2), but read only what the kernel has cached: a file system that hangs must not hang us. False with errno. */
+/*
+ * Read as fstatat(2) does, but only what the kernel has cached, because a file system that hangs must not hang us.
+ * False with errno.
+ */
 struct stat;
 bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
 /*
- * A descriptor that is readable when any process has closed the file of fd, close-on-exec. -1: this cannot be watched, or
- * fd is a directory, where each close of a file in it would wake us.
+ * Open a descriptor that becomes readable when any process closes the file of fd. It is close-on-exec. -1: this cannot
+ * be watched, or fd is a directory, where each close of a file in it would wake us.
  */
 int os_watch_close(int fd);
 /* Read a timer, or a descriptor of os_watch_close, so that it is not readable any more. */
 void os_drain_fd(int fd);
-/* Whether fd is readable now. For a pidfd: whether the process has ended. False for a negative fd. */
+/* Whether fd is readable now. For a pidfd that means: whether the process has ended. False for a negative fd. */
 bool os_is_ready(int fd);
 
 /*
@@ -155,7 +172,7 @@ bool os_is_ready(int fd);
 void os_set_name(const char *name);
 void os_title_setup(int argc, char **argv);
 void os_set_title(const char *text);
-/* Forbid a core dump, and ptrace by our own user: our memory has a password. */
+/* Forbid a core dump, and ptrace by our own user, because our memory has a password. */
 void os_hide_memory(void);
 
 /*
@@ -164,22 +181,28 @@ void os_hide_memory(void);
  * would inherit the priority.
  */
 void os_raise_priority(void);
-/* Undo os_raise_priority, before work without a bound. The priority can be raised again. */
+/* Undo os_raise_priority. Call this before work that may take any time. The priority can be raised again. */
 void os_lower_priority(void);
-/* Raise the priority of a process that got SIGKILL: each of its threads must run once more to end. */
+/* Raise the priority of a process that got SIGKILL, because each of its threads must run once more to end. */
 void os_raise_priority_of_killed(pid_t pid);
-/* Let other processes run before us: our remaining work is less urgent than theirs. */
+/* Let other processes run before us, because our remaining work is less urgent than theirs. */
 void os_let_others_run_first(void);
 /* Release pages of program text and constants. The kernel reads them again when they are needed. */
 void os_shrink_while_idle(void);
 
 /* ---- check the kernel and /proc ---- */
 
-/* Check that pidfds work. NULL, or why not and what to do, for a message. */
+/* Check that pidfds work. Returns NULL, or why not and what to do, for a message. */
 const char *os_check_kernel(void);
-/* Check that /proc shows the processes of our own PID namespace. NULL, or why not and what to do. */
+/*
+ * Check that /proc shows the processes of our own PID namespace. Returns NULL, or why not and what to do, for a
+ * message.
+ */
 const char *os_check_proc(void);
-/* Check both, before a lock is acquired for a process. 0, or the exit code after one line by message_error. */
+/*
+ * Check the kernel and /proc, before a lock is acquired for a process. Returns 0, or the exit code after one line by
+ * message_error.
+ */
 int os_check(void);
 
 #endif

@@ -21,20 +21,23 @@
 
 #define STAT_MAX 1024
 
-/* Fields of /proc/PID/stat after the state, by their numbers in proc(5). */
+/* Fields of /proc/PID/stat from the parent on, by their numbers in proc(5). */
 enum {
 	FIELD_PARENT = 4,
 	FIELD_SESSION = 6,
 	FIELD_FLAGS = 9,
 	FIELD_THREADS = 20,
 	FIELD_START = 22,
-	FIELD_SIGNALS = 31, /* pending */
+	FIELD_SIGNALS = 31, /* the pending signals */
 	FIELD_END = 52
 };
 
 #define IS_EXITING 0x4 /* the kernel's PF_EXITING */
 
-/* Skip the fields between the start time and the pending signals: some are too large for an int64_t. */
+/*
+ * Read the wanted field, which comes after the start time. Skip the fields before it, because some are too large for an
+ * int64_t.
+ */
 static bool read_later(const char *cursor, int wanted, int64_t *out)
 {
 	for (int field = FIELD_START + 1; field < wanted; field++) {
@@ -63,7 +66,10 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	return true;
 }
 
-/* The name can contain blanks and parentheses: it ends at the last closing parenthesis. */
+/*
+ * Read the text of a stat file. The name in it can contain blanks and parentheses, so it ends at the last closing
+ * parenthesis.
+ */
 static bool parse_stat(const char *text, struct proc *out)
 {
 	struct proc proc = { .pid = out->pid };
@@ -89,7 +95,9 @@ enum proc_lookup proc_find(pid_t pid, struct proc *out)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_read_start(AT_FDCWD, path, 0, text, sizeof(text)) < 0)
-		/* A process that ends while it is read counts as gone: its errno, ESRCH, is not transient. */
+		/*
+		 * A process that ends while it is read counts as gone: the errno is then ESRCH, which is not transient.
+		 */
 		return is_transient_errno(errno) ? PROC_UNSEEN : PROC_GONE;
 	if (!parse_stat(text, &proc))
 		return PROC_GONE;
@@ -110,8 +118,8 @@ pid_t proc_parent(pid_t pid)
 }
 
 /*
- * Compute the tick from our clock: the kernel counts ticks on the clock of rlock_now_ms(), and a time namespace shifts both
- * alike (time_namespaces(7)).
+ * Compute the tick from our clock. The kernel counts ticks on the clock of rlock_now_ms(), and a time namespace shifts
+ * both in the same way (time_namespaces(7)).
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms)
 {
@@ -153,7 +161,10 @@ bool proc_is_hidden(pid_t pid)
 	       proc_find(pid, &proc) == PROC_GONE;
 }
 
-/* The value after key in the first bytes of /proc/PID/status: lines of any length follow them. NULL: unknown. */
+/*
+ * The value after key in /proc/PID/status. Only the first bytes are read, because lines of any length follow. NULL:
+ * unknown.
+ */
 static const char *status_find(pid_t pid, const char *key, char text[STAT_MAX])
 {
 	char path[32];
@@ -175,7 +186,7 @@ pid_t proc_of_thread(pid_t thread)
 	return cursor != NULL && number_read(&cursor, &pid) ? (pid_t)pid : thread;
 }
 
-/* The line "Uid:" has the real user first, then the effective one. */
+/* The line "Uid:" has the real user id first, then the effective one. */
 bool proc_is_of_our_user(pid_t pid)
 {
 	char text[STAT_MAX];
@@ -186,7 +197,10 @@ bool proc_is_of_our_user(pid_t pid)
 	       number_read(&cursor, &effective) && effective == geteuid();
 }
 
-/* The name of a program's file, without " (deleted)", which the kernel appends if the file was replaced. */
+/*
+ * Print the name of the program's file to which link leads, without the " (deleted)" that the kernel appends if the
+ * file was replaced. False with errno.
+ */
 static bool program_of_link(const char *link, char *out, size_t size)
 {
 	static const char deleted[] = " (deleted)";
@@ -246,7 +260,7 @@ int proc_open(pid_t pid, uint64_t start)
 
 	if (fd < 0 || start == 0)
 		return fd;
-	/* Check the start time after the open: another process may have got the pid before. */
+	/* Check the start time only after the open, because another process may have got the pid before the open. */
 	lookup = proc_find(pid, &proc);
 	if (lookup == PROC_SEEN && proc.start == start)
 		return fd;
@@ -259,7 +273,9 @@ int proc_open(pid_t pid, uint64_t start)
 /* Inode of the machine's own time namespace (PROC_TIME_INIT_INO of the kernel). */
 #define FIRST_TIME_NAMESPACE 0xEFFFFFFA
 
-/* Whether start times of records are on our clock: another time namespace shifts the clock. */
+/*
+ * Whether start times of records are on our clock. In another time namespace they are not, since it shifts the clock.
+ */
 static bool has_clock_of_records(const struct os_scope *place)
 {
 	return place->times == 0 || place->times == FIRST_TIME_NAMESPACE;
@@ -270,7 +286,7 @@ static void describe_place(const struct os_scope *place, struct rlock_process *o
 	char digits[17] = "";
 	size_t count = 0;
 
-	/* The first 64 bits of the boot id "xxxxxxxx-xxxx-xxxx-..."; 0: not a boot id. */
+	/* Take the first 64 bits of the boot id "xxxxxxxx-xxxx-xxxx-..."; 0: it is not a boot id. */
 	for (const char *id = place->boot; *id != '\0' && count < sizeof(digits) - 1; id++)
 		if (*id != '-')
 			digits[count++] = *id;
@@ -317,7 +333,10 @@ bool proc_has_ended_here(const struct rlock_process *process)
 
 	if (!proc_is_here(process))
 		return false;
-	/* Only ESRCH proves the end: a process of another user gives EPERM, even if /proc hides it. */
+	/*
+	 * Only ESRCH proves that the process has ended. For a process of another user the errno is EPERM, even if /proc
+	 * hides it.
+	 */
 	if (kill((pid_t)process->pid, 0) != 0)
 		return errno == ESRCH;
 	return proc_read((pid_t)process->pid, &proc) && !proc_is_of_record(&proc, process);

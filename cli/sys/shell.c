@@ -1,7 +1,7 @@
 /*
  * Run a command by sh, or a child that reads a file, below a helper process. The helper waits until the child ends, the
- * deadline passes, or the other end of its pipe is closed. The kernel closes that end when the parent is killed. Then the
- * helper reports the end, and kills all leftover processes. The caller interprets the output.
+ * deadline passes, or the other end of its pipe is closed. The kernel closes that end when the parent is killed. After
+ * the wait the helper reports the end, and kills all leftover processes. The caller interprets the output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,29 +23,29 @@
 #include "sys/signals.h"
 
 #define PROGRAM "/bin/sh"
-/* Bytes of the list of children that one read(2) gets. */
+/* Bytes of the list of children that are read at a time. */
 #define CHILDREN_TEXT_MAX 4096
-/* Wait this long for the end of one killed child. */
+/* Longest wait for the end of one killed child. */
 #define CHILD_MS 20
-/* Time in which a helper kills all children that are left. */
+/* Longest time in which a helper kills the children that are left. */
 #define LEFTOVERS_MS 2000
-/* Wait this long for a helper to end. If it takes longer, a later call reaps it. */
+/* Longest wait for a helper to end. If it takes longer, a later call reaps it. */
 #define REAP_MS 50
 /*
- * Time to kill the processes that a killed helper had started. It is longer than REAP_MS: a busy machine takes longer for
- * many processes.
+ * Longest time to kill the processes that a killed helper had started. It is longer than REAP_MS, because a busy
+ * machine takes longer for many processes.
  */
 #define ORPHANS_MS 500
-/* Descriptors of a helper. It has none from FIRST_FREE_FD on. */
+/* Descriptors of a helper. From FIRST_FREE_FD on all are closed. */
 enum { OUTPUT_FD = STDERR_FILENO + 1, END_FD, FIRST_FREE_FD };
-/* Give up on a file that cannot be read within this time. */
+/* Longest time to read a file. */
 #define READER_MS 500
-/* Most pieces of output that are read at a time: a command that prints without end must not block us. */
+/* Most pieces of output that are read in one call, because a command that prints without end must not block us. */
 #define PIECES_MAX 64
 
 /*
- * Report of the end. The helper writes it when its child has ended. The child itself writes one before that, if it has
- * read a file or failed to start the command. The parent reads the first report only.
+ * Report of the end. The helper writes it when its child has ended. If the child has read a file, or could not start
+ * the command, it writes one itself before. The parent reads only the first report.
  */
 struct report {
 	enum shell_end end;
@@ -64,19 +64,22 @@ struct order {
 
 /* ---- in the helper: async-signal-safe calls only ---- */
 
-/* Connect the command's output to the pipe. Only its standard error remains that of the caller. */
+/* Connect the command's output to the pipe. Of the caller's streams, the command keeps only standard error. */
 static void set_streams(const struct order *order)
 {
-	/* The open takes the lowest free number, standard input, which take_descriptors has closed. */
+	/* The open takes the lowest free number: that of standard input, which take_descriptors has closed. */
 	int null_fd = open("/dev/null", O_RDWR), flags = fcntl(STDERR_FILENO, F_GETFD);
 
 	(void)dup2(order->output_fd, STDOUT_FILENO);
-	/* Replace standard error only if it is closed, or a placeholder of os_fill_standard_fds. */
+	/* Replace standard error only if it is closed, or if it is a placeholder of os_fill_standard_fds. */
 	if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 		(void)dup2(null_fd, STDERR_FILENO);
 }
 
-/* Keep standard error and the two pipes, and close all else, so that readers of the caller's pipes see their end. */
+/*
+ * Keep standard error and the two pipes, and close all other descriptors, so that readers of the caller's pipes see
+ * their end.
+ */
 static bool take_descriptors(struct order *order)
 {
 	int output_fd = fcntl(order->output_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
@@ -102,7 +105,10 @@ static struct report await_child(const struct order *order, pid_t pid)
 	if (fds[0].fd < 0)
 		return (struct report){ SHELL_FAILED, errno };
 	(void)rlock_poll(fds, 2, order->deadline_ms);
-	/* Leave the child a zombie until its process group is killed: no other process can get its pid before. */
+	/*
+	 * Leave the child a zombie until its process group is killed, so that no other process can get its pid before
+	 * that.
+	 */
 	if (waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | WNOWAIT | __WALL)) != 0 ||
 	    info.si_pid == 0)
 		return (struct report){ SHELL_LATE, 0 };
@@ -122,8 +128,8 @@ static void await_end(pid_t pid, int64_t until_ms)
 }
 
 /*
- * Kill the children of this thread, and the orphans that become its children then. session: kill only those of that session;
- * 0: all. Processes that cannot be killed delay this until until_ms at most.
+ * Kill the children of this thread, and the orphans that become its children when those die. session: kill only
+ * processes of that session; 0: kill all. Processes that cannot be killed delay this call, but not beyond until_ms.
  */
 static void kill_children(pid_t session, int64_t until_ms)
 {
@@ -138,7 +144,7 @@ static void kill_children(pid_t session, int64_t until_ms)
 		(void)file_read_start(AT_FDCWD, "/proc/thread-self/children", 0, pids,
 				      sizeof(pids));
 		killed = 0;
-		/* A blank follows each pid. Without one, the pid was cut at the end of the buffer. */
+		/* A blank follows each pid. If there is none, the end of the buffer has cut the pid. */
 		while (number_read(&cursor, &pid) && *cursor == ' ') {
 			if ((session != 0 && getsid((pid_t)pid) != session) ||
 			    kill((pid_t)pid, SIGKILL) != 0)
@@ -150,7 +156,7 @@ static void kill_children(pid_t session, int64_t until_ms)
 	} while (killed > 0 && rlock_now_ms() < until_ms);
 }
 
-/* Copy the file into the pipe, at most as much as the pipe holds. 0, or the errno. */
+/* Copy the file into the pipe, but not more than the pipe holds. Returns 0, or the errno. */
 static int copy_file(int fd, const struct order *order)
 {
 	char bytes[4096];
@@ -179,7 +185,7 @@ static int read_file(const struct order *order)
 	return fd < 0 ? errno : copy_file(fd, order);
 }
 
-/* Execute the command. Returns only if that fails: the errno. */
+/* Execute the command. Returns only if that fails, with the errno. */
 static int run_command(const struct order *order)
 {
 	const char *const argv[] = { "sh", "-c", order->command, NULL };
@@ -209,9 +215,9 @@ _Noreturn static void be_helper(struct order order)
 	struct report report = { SHELL_FAILED, 0 };
 	pid_t pid = -1;
 
-	/* Do not ignore SIGCHLD: the kernel would reap the child, and its status would be lost. */
+	/* Do not ignore SIGCHLD, because the kernel would then reap the child, and its status would be lost. */
 	(void)sigaction(SIGCHLD, &by_default, NULL);
-	/* A child that reads a file may hang, and must not keep the caller's standard error open. */
+	/* A child that reads a file may hang. It must not keep the caller's standard error open, so close that. */
 	if (order.path != NULL)
 		(void)close(STDERR_FILENO);
 	if (take_descriptors(&order) && chdir("/") == 0) {
@@ -229,8 +235,8 @@ _Noreturn static void be_helper(struct order order)
 	if (pid > 0)
 		(void)kill(-pid, SIGKILL);
 	/*
-	 * Kill all processes that the command has started: the helper adopts orphans, so all of them become its children in
-	 * the end.
+	 * Kill all processes that the command has started. The helper adopts orphans, so all of them become its
+	 * children when their parents are killed.
 	 */
 	kill_children(0, rlock_now_ms() + LEFTOVERS_MS);
 	_exit(0);
@@ -239,8 +245,8 @@ _Noreturn static void be_helper(struct order order)
 /* ---- in the parent ---- */
 
 /*
- * Reap helpers that have ended, also a helper that still ran at the end of its shell_stop. __WCLONE finds only children
- * whose end sends no signal, and only helpers are such children.
+ * Reap all helpers that have ended. They include a helper that still ran when its shell_stop returned. __WCLONE finds
+ * only children whose end sends no signal, and only helpers are such children.
  */
 static void reap_helpers(void)
 {
@@ -249,8 +255,8 @@ static void reap_helpers(void)
 	while (waitid(P_ALL, 0, &info, (int)(WEXITED | WNOHANG | __WCLONE)) == 0 &&
 	       info.si_pid != 0) {
 		/*
-		 * If a helper was killed, kill the processes that it had started. They have become our children, or do so
-		 * when their own parents are killed.
+		 * If a helper was killed, kill the processes that it had started. They are our children now, or become
+		 * our children when their own parents are killed.
 		 */
 		if (info.si_code != CLD_EXITED)
 			kill_children(info.si_pid, rlock_now_ms() + ORPHANS_MS);
@@ -258,7 +264,9 @@ static void reap_helpers(void)
 	}
 }
 
-/* Fork a helper: in a session of its own, without a terminal, and with all signals blocked. job.c knows it by its name. */
+/*
+ * Fork a helper, in a session of its own, without a terminal, and with all signals blocked. job.c knows it by its name.
+ */
 static pid_t fork_helper(void)
 {
 	sigset_t all, before;
@@ -266,7 +274,7 @@ static pid_t fork_helper(void)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	/* Silently: a SIGCHLD would wake a process that waits for the end of COMMAND. */
+	/* Fork silently, because a SIGCHLD would wake a process that waits for the end of COMMAND. */
 	pid = os_fork_silently(HELPER_NAME);
 	if (pid == 0) {
 		(void)setsid();
@@ -340,7 +348,9 @@ struct shell *shell_start_reading(const char *path, mode_t unsafe)
 				     .end_fd = -1 });
 }
 
-/* Read the output. Read also what is beyond SHELL_OUTPUT_MAX, so that the command never waits for us. */
+/*
+ * Read the output. Also read and drop what comes after SHELL_OUTPUT_MAX bytes, so that the command never waits for us.
+ */
 static void read_output(struct shell *shell)
 {
 	char rest[4096] = { 0 };
@@ -354,7 +364,7 @@ static void read_output(struct shell *shell)
 			break;
 		if (len <= 0) {
 			shell->is_output_over = true;
-			/* Stop watching the pipe, whose end would wake us again and again. */
+			/* Stop watching the pipe, because its end would wake us again and again. */
 			os_events_remove(shell->fd, shell->output_fd);
 		} else if (room > 0) {
 			shell->output_len += (size_t)len;
@@ -374,7 +384,7 @@ bool shell_advance(struct shell *shell)
 		return false;
 	if (len != (ssize_t)sizeof(report))
 		report = (struct report){ SHELL_KILLED, 0 };
-	/* Read the rest of the output, which was written before the report. */
+	/* Read the rest of the output: all of it was written before the report. */
 	read_output(shell);
 	shell->output[shell->output_len] = '\0';
 	shell->end = report.end;

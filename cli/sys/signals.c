@@ -1,6 +1,6 @@
 /*
- * Block signals and read them from a signalfd, without handlers. A signal that was ignored when rlock was started, as under
- * nohup, stays ignored: it is neither blocked nor read. The callers decide what a signal means.
+ * Block signals and read them from a signalfd, without handlers. A signal that was ignored when rlock was started, for
+ * example by nohup, stays ignored: it is neither blocked nor read. The callers decide what a signal means.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ int signals_setup(void)
 	(void)sigaddset(&watched, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &watched, NULL);
 	(void)sigaction(SIGPIPE, &act, NULL);
-	/* If SIGCHLD were ignored, the kernel would reap the command, and we could not read its status. */
+	/* Do not ignore SIGCHLD, because the kernel would then reap the command, and we could not read its status. */
 	act.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &act, NULL);
 	fd = os_signals_open(-1, &readable);
@@ -111,7 +111,10 @@ int signals_pending_end(void)
 #name, SIG##name                                                                   \
 	}
 
-/* Signals of POSIX, by name. A real-time signal is named by its distance from SIGRTMIN, any other signal by its number. */
+/*
+ * Signals of POSIX that have a name here. A real-time signal is named by its distance from SIGRTMIN, and any other
+ * signal by its number.
+ */
 static const struct {
 	const char *name;
 	int number;
@@ -120,7 +123,7 @@ static const struct {
 	      ONE(TERM), ONE(CHLD),  ONE(CONT), ONE(URG),  ONE(XCPU), ONE(XFSZ), ONE(VTALRM),
 	      ONE(PROF), ONE(WINCH), ONE(IO),   ONE(SYS) };
 
-/* A real-time signal, such as RTMIN+3 or RTMAX-1. -1: not one. */
+/* Parse a real-time signal, such as RTMIN+3 or RTMAX-1. -1: it is no real-time signal. */
 static int real_time_parse(const char *text)
 {
 	bool is_first = strncasecmp(text, "RTMIN", 5) == 0;
@@ -137,7 +140,10 @@ static int real_time_parse(const char *text)
 	return is_first ? SIGRTMIN + (int)distance : SIGRTMAX - (int)distance;
 }
 
-/* Whether a signal ends no process. Not SIGWINCH: most programs ignore it, but it ends Apache's httpd gracefully. */
+/*
+ * Whether a signal ends no process. SIGWINCH is none of these: most programs ignore it, but it ends Apache's httpd
+ * gracefully.
+ */
 static bool ends_no_process(int signal)
 {
 	static const int signals[] = {
@@ -162,7 +168,7 @@ bool signals_parse(const char *text, int *out)
 		number = real_time_parse(name);
 	if (number < 0 && (text[0] < '0' || text[0] > '9' || !number_parse(text, &number)))
 		return false;
-	/* The C library keeps the signals before the first real-time one for itself. */
+	/* Refuse the signals before the first real-time one, which the C library keeps for itself. */
 	if (number < 1 || number > SIGRTMAX || (number > 31 && number < SIGRTMIN) ||
 	    ends_no_process((int)number))
 		return false;

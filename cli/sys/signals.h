@@ -1,6 +1,6 @@
 /*
- * Signals of the front and the renewer: which ones are blocked, and read from a descriptor. The command gets back the
- * state of the signals that rlock was started with.
+ * Signals of the front and the renewer: which signals are blocked, and read from a descriptor. The command gets back
+ * the state of the signals that rlock was started with.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -10,24 +10,27 @@
 
 #include "sys/os.h"
 
-/* Store the state of the signals for signals_restore. Call it first of all in main. */
+/* Store the state of the signals, for signals_restore. Call this in main before other functions change them. */
 void signals_find(void);
 
 /*
- * Block the signals that rlock reads. At first only those that end a wait can be read: SIGTERM, SIGINT, SIGHUP, SIGQUIT,
- * SIGALRM. Ignore SIGPIPE from here on. 0, or the exit code after one line by message_error.
+ * Block the signals that rlock reads. At first only the signals that end a wait can be read: SIGTERM, SIGINT, SIGHUP,
+ * SIGQUIT, SIGALRM. Ignore SIGPIPE from here on. Returns 0, or the exit code after one line by message_error.
  */
 int signals_setup(void);
 
-/* The signalfd, readable when a signal is pending; -1: signals_setup was not called. */
+/* The signalfd, which is readable when a signal is pending; -1: signals_setup was not called. */
 int signals_fd(void);
 /* Read the next signal without waiting. False: none is pending. */
 bool signals_read(struct os_signal *out);
 
-/* Read all blocked signals and SIGCHLD from now on. False with errno. */
+/* From now on let signals_read return all blocked signals, with SIGCHLD. False with errno. */
 bool signals_watch_all(void);
 
-/* Before a command runs: the pending signal that ends a wait; 0: none. Other pending signals are dropped. */
+/*
+ * Read all pending signals, before a command runs. Returns the last signal that ends a wait; 0: there was none. The
+ * others are dropped.
+ */
 int signals_pending_end(void);
 
 /* Whether the signal ends a wait. */
@@ -41,10 +44,16 @@ bool signals_parse(const char *text, int *out);
 /* Write the name of a signal, or its number if it has no name here. Returns out. */
 char *signals_name(int signal, char out[SIGNAL_NAME_MAX]);
 
-/* Restore the state that rlock was started with. In a child, before its exec. Async-signal-safe. */
+/*
+ * Restore the state of the signals that rlock was started with. Call this in a child, before its exec.
+ * Async-signal-safe.
+ */
 void signals_restore(void);
 
-/* End by the signal, without a core dump of ours. Returns the exit code if the signal cannot end us, as with pid 1. */
+/*
+ * Let the signal end this process, without a core dump of ours. Returns an exit code if the signal cannot end us, as
+ * with pid 1.
+ */
 int signals_die_by(int signal);
 
 #endif
