@@ -1,6 +1,7 @@
 -- The server's clock.
 
--- Scripts use the server's clock, never the client's. TIME is called once: a script runs at a single moment.
+-- Scripts use the server's clock, never the client's. Call TIME once, and use the same time in the whole script: to others, the
+-- script runs at a single moment.
 local clock_us
 
 local function now_us()

@@ -17,8 +17,8 @@ local function only_field(field_count, queue)
 	return nil
 end
 
--- Delete the lock, its holds and these keys, and publish the message. Return how many clients have received it, or the error
--- of PUBLISH. nil: the deletion was denied.
+-- Delete the lock, its holds and the keys after `message`, and publish the message. Return how many clients have received it, or
+-- the error of PUBLISH. nil: the deletion was denied.
 local function free_lock(message, ...)
 	if type(redis.pcall('DEL', KEYS[1], KEYS[2], ...)) ~= 'number' then return nil end
 	return send(channel_of(ARGV[CHANNEL_ARG]), message)

@@ -18,5 +18,6 @@ local function is_mode(field, value)
 	return field == 'mode' and (value == 'read' or value == 'write')
 end
 
--- Up to this many fields of a lock are read one by one. A lock can have many more: one for each reader.
+-- If a lock hash has more fields than this, a script does not look at all of them: each reader has a field, and there may be many
+-- readers.
 local FIELDS_MAX = 16

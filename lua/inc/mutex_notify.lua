@@ -4,14 +4,15 @@
 -- include: queue
 -- include: queue_rights
 
--- Whether the slot of the lock moves key by key, and one of these keys is missing here. Both nodes then refuse a command with
--- several keys; for a single missing key the new node only replies that it does not exist. Do not judge or remove waiters then:
--- their keys may be on the other node, and an error after the lock was deleted would make the caller release it again.
+-- Whether the slot of the lock moves to another node, and one of these keys is missing on this node. Both nodes then refuse a
+-- command with several keys. For a single missing key the new node would only reply that it does not exist.
+-- If this is true, do not judge or remove waiters: their keys may be on the other node. An error after the lock was deleted would
+-- make the caller release it again.
 local function is_moving(name)
 	return is_elsewhere(redis.pcall('EXISTS', name.lock, name.queue, name.deadlines, name.waiters))
 end
 
--- Wake a waiter for the plain lock, and the head of the queue of the fair lock: both kinds can wait for one lock.
+-- Wake a waiter for the plain lock, and the head of the queue of the fair lock: waiters of both kinds can wait for the same lock.
 -- wire: Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
 -- own.
 local function notify_waiters(name)

@@ -18,8 +18,9 @@ local function permits_of(record)
 	return tonumber(count) or 0, slots
 end
 
--- Let the permits of a hold last until end_ms. Acquire those that the hold lacks, and return how many it lacked. Give name.ends a
--- TTL that lasts until other clients reclaim these permits. The arguments after end_ms are options of ZADD, such as GT.
+-- Let the permits of a hold last until end_ms. Acquire those that the hold lacks, and return how many it lacked. Let name.ends
+-- last for AHEAD_MS + BEHIND_MS after end_ms: a script needs the ends to reclaim the permits. The arguments after end_ms are
+-- options of ZADD, such as GT.
 local function set_permits(name, hold_id, count, end_ms, ...)
 	local permits, ends = { 'ZADD', name.permits, ... }, { 'ZADD', name.ends, ... }
 	for number = 1, count do

@@ -55,8 +55,8 @@ local function dequeue(name, owner)
 	tidy_queue(name)
 end
 
--- The waiters at the head of the queue that match, at most count_max, and the waiter after them. The first one that does not
--- match ends the list, and so does the caller. caller: its owner, or nil.
+-- The first waiters in the queue for which matches(name, owner) is true, at most count_max; and the waiter after them. The list
+-- ends before the first waiter that does not match, and before the caller. caller: the owner of the caller, or nil.
 local function waiters_before(name, caller, count_max, matches)
 	local owners, owner = {}, head_of(name)
 	while #owners < count_max and owner and owner ~= caller and matches(name, owner) do

@@ -4,9 +4,10 @@
 -- include: value
 -- include: reader_holds
 
--- How long the longest of a reader's holds lasts; 0: all have expired. count: the number in its field of the lock hash.
--- wire: each hold has a timeout key of its own, from 1 on (RedissonReadLock). While the slot of the lock moves to another node of a
--- cluster, a timeout key that is not on this node may be on that one. Raise an error then: the client sends the request again.
+-- How long the longest of a reader's holds lasts, in ms; 0: all have expired. count: the number in its field of the lock hash.
+-- wire: each hold has a timeout key of its own, numbered from 1 on (RedissonReadLock). While the slot of the lock moves to
+-- another node of a cluster, a timeout key that is not on this node may be on that one. Raise an error then: the client sends the
+-- request again.
 local function reader_ttl_ms(name, owner, count)
 	local longest_ms = 0
 	for number = 1, count do

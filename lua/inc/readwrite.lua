@@ -5,8 +5,8 @@
 -- How messages describe a lock that is no read/write lock.
 local MUTEX_LOCK = 'plain or fair lock'
 
--- Delete the keys of a lock, each by its own command: while the slot of the lock moves, a command with a missing key is an
--- error. The last two commands may fail so, since the holds and the ends may already be deleted: ignore that.
+-- Delete the keys of a lock, each by its own command: while the slot of the lock moves, a command with a missing key is an error.
+-- Ignore such an error of the last two commands, whose keys may already be deleted.
 local function delete_all(name)
 	redis.call('DEL', name.lock)
 	redis.pcall('DEL', name.holds)

@@ -39,7 +39,7 @@ local function release_read(name, owner, count)
 		leave_or_free(name, name.left, false)
 		return 3
 	end
-	-- wire: delete the last key, whichever hold is released.
+	-- wire: delete the timeout key with the highest number, whichever hold is released.
 	redis.call('DEL', timeout_key(name, owner, count))
 	if count == 1 then
 		redis.call('HDEL', name.lock, owner)

@@ -29,9 +29,9 @@ end
 
 -- Release a hold of every name, by release_one(name, field, count, hold). prepare(name, field, count) is called before anything
 -- is changed.
--- keep has the arguments of release_one. It keeps the hold instead; or it returns false without a change if the hold must be
--- released all the same. It must overwrite the record, not delete it: while the slot of the lock moves to another node, a
--- deleted hash cannot be created again.
+-- keep has the arguments of release_one, and is called before it. True: it has kept the hold. False: it has changed nothing, and
+-- the hold must be released all the same. keep must overwrite the record, not delete it: while the slot of the lock moves to
+-- another node, a deleted hash cannot be created again.
 local function release_all(hold_id, release_one, prepare, keep)
 	local function release(name)
 		local hold = find_hold(name, hold_id)

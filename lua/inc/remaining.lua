@@ -14,9 +14,9 @@ local function set_ttl(name, ttl_ms)
 	redis.call('PEXPIRE', name.holds, digits(ttl_ms))
 end
 
--- How many ms each of these owners still holds the lock. END_MS of its longest hold decides, whatever TTL another hold gave the
--- lock. 0 or less: all its leases have ended. math.huge: the owner has more holds than records, so some are Redisson's, whose
--- end is not known. records: those of these owners, if the caller has read them.
+-- For each of these owners, how many ms it still holds the lock. END_MS of the longest hold of the owner decides, whatever TTL
+-- another hold gave the lock. 0 or less: all leases of the owner have ended. math.huge: the owner has more holds than records, so
+-- some are Redisson's, whose end is not known. records: the records of these owners, if the caller has read them.
 local function owners_left_ms(name, owners, records)
 	local counts, last_ms, left_ms = {}, {}, {}
 	for _, record in ipairs(records or redis.call('HVALS', name.holds)) do

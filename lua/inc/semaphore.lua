@@ -8,8 +8,8 @@
 
 local REMEMBERED_MS = 24 * 3600 * 1000
 
--- Set name.free, the number of free permits (nil: there is no counter), and name.held, the number of held permits. Return
--- the type of a key that is no semaphore, or nil; and an error if the keys cannot be read.
+-- Set name.free, the number of free permits (nil: there is no counter), and name.held, the number of held permits. Return two
+-- results: the type of a key that is no semaphore, else nil; and the error if the keys cannot be read, else nil.
 local function check_permits(name)
 	local free, held = redis.pcall('GET', name.lock), redis.pcall('ZCARD', name.permits)
 	if is_wrong_type(free) then return redis.call('TYPE', name.lock).ok end

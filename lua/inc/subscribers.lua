@@ -7,8 +7,8 @@
 -- A script removes at most this many dead waiters: it must not block the server for its other clients.
 local DEAD_MAX = 1000
 
--- Each waiter subscribes to a channel of its own. id: its hold id; in the queue of a fair lock its owner.
--- wire: so does Redisson in the queue of a fair lock.
+-- Each waiter subscribes to a channel of its own. id: the hold id of the waiter; in the queue of a fair lock its owner.
+-- wire: in the queue of a fair lock, Redisson's waiters do the same.
 local function waiter_channel(name, id) return name.channel .. ':' .. id end
 
 -- The number of subscribers of a channel; nil if the user may not run PUBSUB. Do not use the reply of PUBLISH instead: it also

@@ -1,7 +1,7 @@
 -- The next turn: the reservation of a free lock for one waiter.
 
 -- The key rlock_turn:{NAME} has one of these values. While the key exists, our callers leave the free lock to that waiter,
--- although they would be faster. Redisson does not read the key.
+-- although they would be faster. Redisson does not read the key. Times are in microseconds.
 -- "SINCE ID"   the waiter with this hold id, which has waited since then. In the queue of a fair lock, ID is the owner
 -- "SINCE ID PERMITS"   the same, for a waiter that needs several permits of a semaphore
 -- '-'   Redisson's waiters

@@ -53,9 +53,9 @@ local function queued_retry_ms(name, ttl_ms)
 	return ttl_ms >= 0 and math.min(LONG_QUEUE_RETRY_MS, ttl_ms + HEAD_RETRY_MS) or LONG_QUEUE_RETRY_MS
 end
 
--- Let the caller wait for this lock. Return two numbers. The first is the time until it must try again at the latest; -1: the
--- TTL of the lock. The second is 1 if it must watch the lock on behalf of the queue, else 0. A caller that watches the lock
--- subscribes to its channel, and tries again when the TTL has passed.
+-- Let the caller wait for this lock. Return two numbers. The first is in how many ms the caller must try again at the latest; -1:
+-- when the TTL of the lock has passed. The second is 1 if the caller must watch the lock on behalf of the queue, else 0. A caller
+-- that watches the lock subscribes to its channel, and tries again when the TTL has passed.
 local function wait_in_wake_queue(name, since_us, ttl_ms)
 	if caller_subscribed ~= '1' then return -1, next_waiter(name) and 0 or 1 end
 	if not join_wake_queue(name, since_us) then return -1, 1 end
@@ -75,8 +75,8 @@ local TURN_EXTENSION_MS = 1000
 -- Call this for a name that may be free while the caller waits for another of its names. Return how many ms are left of the
 -- caller's turn; -1: the caller does not have the turn.
 -- If the caller has the next turn, extend the turn, but only once after the caller was woken. After that, others may have the
--- name until a release gives the caller another turn. If no waiter of ours has the turn, wake one that came later than the
--- caller: two waiters that each wait for another name would otherwise wake each other for ever.
+-- name until a release gives the caller another turn. If no waiter of ours has the turn, wake one, but only one that came later
+-- than the caller: otherwise two waiters that each wait for another name would wake each other for ever.
 local function extend_turn_or_wake_next(name, since_us)
 	if not is_available(name) then return -1 end
 	local waiter = waiter_in_turn(name)

@@ -17,12 +17,12 @@ local function is_available(name)
 	return redis.pcall('EXISTS', name.lock) == 0
 end
 
--- This many waiters after the first one poll this often: the first one may be dead or stopped.
+-- The HEAD_POSITIONS waiters after the first one poll every HEAD_RETRY_MS, because the first one may be dead or stopped.
 local HEAD_POSITIONS = 3
 local HEAD_RETRY_MS = 2000
 -- A waiter that has waited longer than this gets the next turn when it is woken: our callers then do not overtake it.
 local OVERTAKEN_MS = 2000
--- Such a turn ends after this time if its waiter has not come.
+-- The next turn ends after this time if its waiter has not come.
 local TURN_MAX_MS = 1000
 
 -- Call this when a waiter has left the queue: the waiter that has thereby moved up to HEAD_POSITIONS must poll sooner than
@@ -46,8 +46,9 @@ local function wake_first(name, after_us)
 	return nil
 end
 
--- Give the next turn to a waiter that was woken, if it has waited long, and longer than the waiter that has the turn. id: its
--- hold id; in the queue of a fair lock its owner.
+-- Give the next turn to a waiter that was woken, if it has waited longer than OVERTAKEN_MS, and longer than another waiter of
+-- ours that has the turn. If Redisson's waiters have the turn, change nothing. id: the hold id of the waiter; in the queue of a
+-- fair lock its owner.
 local function give_turn(name, since_us, id)
 	local waiter, other_since_us = waiter_in_turn(name)
 	if now_us() - since_us > OVERTAKEN_MS * 1000 and waiter ~= REDISSON
