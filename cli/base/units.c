@@ -249,7 +249,8 @@ static bool read_user(const char *claimed, char out[USER_NAME_MAX], bool *is_str
 	bool is_found = false, is_claimed = false;
 
 	*is_strangers = false;
-	while (users != NULL && !is_claimed && (entry = fgetpwent(users)) != NULL) {
+	while (users != NULL && !is_claimed && (!is_found || claimed != NULL) &&
+	       (entry = fgetpwent(users)) != NULL) {
 		bool is_named = claimed != NULL && strcmp(entry->pw_name, claimed) == 0;
 
 		*is_strangers = *is_strangers || (is_named && entry->pw_uid != geteuid());

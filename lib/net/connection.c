@@ -595,11 +595,8 @@ bool rlock__request_advance(struct rlock__connection *connection, struct rlock__
 
 /* ---- wait ---- */
 
-/*
- * Most descriptors of one poll. A connection has its session and the sessions to its sentinels, each with a socket and a password
- * fetch. One more is for the events.
- */
-#define POLLED_MAX (RLOCK_SERVERS_MAX * 2 * (1 + RLOCK_SERVERS_MAX) + 1)
+/* Most descriptors of a connection: its session and the sessions to its sentinels, each with a socket and a password fetch. */
+#define POLLED_OF_ONE_MAX (2 * (1 + RLOCK_SERVERS_MAX))
 
 static void add_connection(struct rlock__polled *polled, const struct rlock__connection *connection)
 {
@@ -619,17 +616,36 @@ static void add_connection(struct rlock__polled *polled, const struct rlock__con
 	}
 }
 
+/* fds has room for all descriptors of the connections, and for that of the events. */
+static enum rlock_status poll_with(struct pollfd *fds, struct rlock__connection *const *connections,
+				   size_t count, struct rlock__events *events, int64_t until_ms)
+{
+	struct rlock__polled polled = { fds, 0, until_ms };
+
+	for (size_t i = 0; i < count; i++)
+		add_connection(&polled, connections[i]);
+	return rlock__events_poll(events, fds, polled.count, polled.until_ms);
+}
+
+/* Not inline: a call for one connection must not touch the pages of this array, since each page costs a fault. */
+__attribute__((noinline)) static enum rlock_status
+poll_several(struct rlock__connection *const *connections, size_t count,
+	     struct rlock__events *events, int64_t until_ms)
+{
+	struct pollfd fds[RLOCK_SERVERS_MAX * POLLED_OF_ONE_MAX + 1];
+
+	assert(count <= RLOCK_SERVERS_MAX);
+	return poll_with(fds, connections, count, events, until_ms);
+}
+
 enum rlock_status rlock__request_poll_all(struct rlock__connection *const *connections,
 					  size_t count, struct rlock__events *events,
 					  int64_t until_ms)
 {
-	struct pollfd fds[POLLED_MAX];
-	struct rlock__polled polled = { fds, 0, until_ms };
+	struct pollfd fds[POLLED_OF_ONE_MAX + 1];
 
-	assert(count <= RLOCK_SERVERS_MAX);
-	for (size_t i = 0; i < count; i++)
-		add_connection(&polled, connections[i]);
-	return rlock__events_poll(events, fds, polled.count, polled.until_ms);
+	return count > 1 ? poll_several(connections, count, events, until_ms)
+			 : poll_with(fds, connections, count, events, until_ms);
 }
 
 void rlock__request_wait(struct rlock__connection *connection)
