@@ -67,7 +67,7 @@ static int poll_step(struct pollfd *fds, size_t count, int64_t deadline_ms)
 	return ready;
 }
 
-/* Make a descriptor that becomes readable at deadline_ms. -1: none. */
+/* Make a descriptor that becomes readable at deadline_ms. -1: not possible. */
 static int timer_open(int64_t deadline_ms)
 {
 	const struct itimerspec when = { .it_value = timespec_of(deadline_ms) };
@@ -82,7 +82,9 @@ static int timer_open(int64_t deadline_ms)
 	return timer;
 }
 
-/* Poll until deadline_ms, by a timer. Returns 0 before that time if no timer could be made. */
+/*
+ * Poll until deadline_ms, by a timer. Returns 0 before that time if there are too many descriptors, or no timer can be made.
+ */
 static int poll_with_timer(struct pollfd *fds, size_t count, int64_t deadline_ms)
 {
 	struct pollfd set[SET_MAX];

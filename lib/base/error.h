@@ -26,7 +26,10 @@ struct rlock__error {
 	char text[RLOCK_ERROR_MAX];
 };
 
-/* Set the text, about the first name, and trace it. Returns status, so that a caller can fail by one return statement. */
+/*
+ * Set the text, and trace it. The text is about the first name of the request, unless the caller changes name_index afterwards.
+ * Returns status, so that a caller can fail by one return statement.
+ */
 __attribute__((format(printf, 3, 4))) enum rlock_status
 rlock__fail(struct rlock__error *error, enum rlock_status status, const char *format, ...);
 enum rlock_status rlock__fail_memory(struct rlock__error *error);

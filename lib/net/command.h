@@ -1,5 +1,5 @@
 /*
- * Commands that are no scripts, and subscriptions; replies become statuses.
+ * Send commands that are no scripts, and subscribe to channels. The functions return a status for the reply.
  */
 #ifndef RLOCK_NET_COMMAND_H
 #define RLOCK_NET_COMMAND_H

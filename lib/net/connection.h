@@ -122,7 +122,7 @@ bool rlock__connection_is_open(const struct rlock__connection *connection);
 bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
-/* Whether both connections lead to the same address, which is that of a URL or was named by sentinels or nodes. */
+/* Whether both connections lead to the same address: that of the URL, or one that sentinels or nodes have named. */
 bool rlock__connection_is_same_server(const struct rlock__connection *a,
 				      const struct rlock__connection *b);
 /* The server to which the connection leads now, for example a node of the cluster. */

@@ -39,7 +39,7 @@ struct rlock__polled {
 
 /* A password that a source fetches. All zero: no fetch. */
 struct rlock__password {
-	void *fetch; /* of the source; NULL: none */
+	void *fetch; /* what the source's begin returned; NULL: no fetch */
 	int fd;      /* readable when the fetch can continue */
 	/* After this time a new stream begins a new fetch. */
 	int64_t end_ms;
@@ -50,16 +50,16 @@ struct rlock__password {
 
 #define RLOCK__LOGIN_STEPS 5
 
-/* The login on one stream. All zero: nothing was sent. */
+/* The login on one stream. All zero: no login was sent. */
 struct rlock__login {
 	const char *steps[RLOCK__LOGIN_STEPS]; /* names of the commands */
 	size_t count, answered;                /* steps that were sent; steps with a reply */
-	enum rlock_status status;              /* of the first step that failed */
+	enum rlock_status status; /* status of the first step that failed; else RLOCK_OK */
 };
 
 /* The server to connect to, and what its login needs. */
 struct rlock__address {
-	const struct rlock_url *server; /* The owner keeps it while the session is open. */
+	const struct rlock_url *server; /* The owner keeps the URL while the session is open. */
 	bool needs_master;              /* The login fails at a replica. */
 	bool is_asking; /* Send ASKING first: the slot of the next command is moving to this server. */
 	/* What an error adds after the reason why a server is unreachable. NULL: nothing, the user's URL names the server. */
@@ -80,7 +80,7 @@ struct rlock__session {
 	struct rlock__tls_context *tls_context; /* NULL: not loaded yet */
 	struct rlock__password password;
 	struct rlock__address address; /* The owner sets it. */
-	int64_t deadline_ms;           /* for the reply to the command */
+	int64_t deadline_ms;           /* deadline of the reply to the command */
 	/* Wait at least this long for the reply after the send, also beyond deadline_ms. */
 	int64_t reply_min_ms;
 	int64_t reach_end_ms; /* deadline for reaching the server, before the login */
@@ -99,10 +99,11 @@ struct rlock__session {
 	bool is_unreachable;
 	uint64_t server_number; /* identifies the last stream's server; 0: there was none */
 	unsigned streams;       /* number of streams opened so far */
-	const struct rlock__text *command; /* The owner keeps it until its reply; NULL: none. */
-	bool needs_login;                  /* Hold back the command until the login was accepted. */
-	bool is_queued;                    /* The command is in the stream's output. */
-	bool was_sent;                     /* The server may have received the command. */
+	/* The owner keeps the command until its reply; NULL: none. */
+	const struct rlock__text *command;
+	bool needs_login; /* Hold back the command until the login was accepted. */
+	bool is_queued;   /* The command is in the stream's output. */
+	bool was_sent;    /* The server may have received the command. */
 };
 
 /* Keep all that session points to until rlock__session_free. tls_context may be NULL. */

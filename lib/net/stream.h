@@ -26,12 +26,12 @@ struct rlock_url;
 
 /* All zero: not in use. The struct must not be moved. */
 struct rlock__connector {
-	const struct rlock_url *url; /* the caller's */
+	const struct rlock_url *url; /* belongs to the caller */
 	int64_t deadline_ms;
 	struct rlock__resolver *resolver; /* NULL: no DNS query */
 	struct addrinfo *found;           /* the addresses of the host */
 	const struct addrinfo *address;   /* the current address; NULL before the first one */
-	int left;                         /* untried addresses, with the current one */
+	int left;                         /* number of untried addresses, with the current one */
 	int64_t address_end_ms;           /* deadline of the current address */
 	int64_t retry_ms; /* when to connect again after a full backlog; INT64_MAX: not full */
 	int fd;           /* -1: none. Non-blocking, close-on-exec */
@@ -50,7 +50,7 @@ void rlock__connector_clear(struct rlock__connector *connector);
  */
 enum rlock_status rlock__connector_advance(struct rlock__connector *connector,
 					   struct rlock__error *error);
-/* *out, *until_ms: what the connector waits for, and until when. */
+/* *out: what the connector waits for. *until_ms: until when it waits. */
 void rlock__connector_await(const struct rlock__connector *connector, struct pollfd *out,
 			    int64_t *until_ms);
 

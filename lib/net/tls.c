@@ -298,7 +298,7 @@ struct rlock__tls_context {
 	uint64_t state;
 	int64_t checked_ms;          /* time of the last comparison */
 	struct rereading *reread;    /* NULL: no thread reads the sources */
-	char stale[RLOCK_ERROR_MAX]; /* why a changed source was not read; empty: it was */
+	char stale[RLOCK_ERROR_MAX]; /* why a changed source could not be read; empty: none */
 	/* The last session; NULL: none, or the server did not accept it. */
 	SSL_SESSION *session;
 	/*
@@ -513,8 +513,8 @@ static bool check_key_mode(const struct source *source, struct rlock__error *err
 }
 
 /*
- * The key is in the file of the certificate if no other file is named. is_encrypted: set while a key is read that needs a
- * passphrase.
+ * Use the private key, from the file of the certificate if no other file is named. *is_encrypted: give_no_passphrase sets it
+ * while the key is read, if the key needs a passphrase.
  */
 static bool set_key(const struct rlock__tls_context *context, const bool *is_encrypted,
 		    struct rlock__error *error)
@@ -708,7 +708,7 @@ struct rereading {
 	/* enum reread_result, written last: reading it makes the other members visible */
 	atomic_int result;
 	struct rlock__tls_context context; /* a copy of the sources, and the new settings */
-	struct rlock__error error;         /* why the reading failed; it has no peer and no trace */
+	struct rlock__error error;         /* why the reading failed, without a peer and a trace */
 };
 
 static void sources_free(struct rlock__tls_context *context)
@@ -721,7 +721,7 @@ static void sources_free(struct rlock__tls_context *context)
 	}
 }
 
-/* NULL: nothing. */
+/* Give up the share of the caller; the last user frees the reading. NULL is accepted. */
 static void rereading_free(struct rereading *reread)
 {
 	bool has_thread = reread != NULL && reread->pid == getpid();

@@ -31,7 +31,7 @@ struct rlock__tls_context *rlock__tls_context_share(struct rlock__tls_context *c
  * not changed.
  */
 const char *rlock__tls_context_stale(const struct rlock__tls_context *context);
-/* Stop sharing the context; the last user frees it. NULL: nothing. */
+/* Stop sharing the context; the last user frees it. NULL is accepted. */
 void rlock__tls_context_free(struct rlock__tls_context *context);
 
 /*
@@ -63,7 +63,7 @@ bool rlock__tls_has_ended(const struct rlock__tls *tls);
 bool rlock__tls_has_failed(const struct rlock__tls *tls);
 /* Set the error to why TLS has failed. RLOCK_EUNSUPPORTED: another attempt would not help. RLOCK_ENET: it might. */
 enum rlock_status rlock__tls_fail(const struct rlock__tls *tls, struct rlock__error *error);
-/* "TLSv1.3"; and whether the handshake resumed a session. For traces. */
+/* For traces: the version of TLS, such as "TLSv1.3"; and whether the handshake resumed an earlier session. */
 const char *rlock__tls_version(const struct rlock__tls *tls);
 bool rlock__tls_is_resumed(const struct rlock__tls *tls);
 /* Seconds until the server's certificate expires; -1: unknown. */

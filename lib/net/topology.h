@@ -64,7 +64,7 @@ void rlock__topology_await(const struct rlock__topology *topology, struct rlock_
 void rlock__topology_stop(struct rlock__topology *topology);
 
 /*
- * Choose another server, since the current one cannot be reached. False: all were tried for this request.
+ * Choose another server, because the current one cannot be reached. False: no other server is left for this request.
  */
 bool rlock__topology_next(struct rlock__topology *topology);
 /*

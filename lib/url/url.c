@@ -1,5 +1,5 @@
 /*
- * The members of a parsed URL: read and change them, print the server's text, and hide passwords in texts. url_parse.c
+ * The members of a parsed URL: read and change them, print the URL without its login, and hide passwords in texts. url_parse.c
  * parses URLs and maps of addresses.
  */
 #include <stddef.h>
@@ -94,7 +94,7 @@ bool rlock__number_parse(const char *text, size_t len, int min, int max, int *ou
 	return true;
 }
 
-/* ---- the server's text ---- */
+/* ---- the URL of the server, without the login ---- */
 
 /* valkey: and valkeys: mean the same as redis: and rediss:. */
 const struct rlock__scheme_name rlock__scheme_names[] = {
