@@ -12,6 +12,7 @@
 #include "options/opts.h"
 #include "options/servers.h"
 #include "options/table.h"
+#include "options/usage.h"
 #include "sys/os.h"
 
 static void trace(void *ctx, const char *server, const char *step)
@@ -114,6 +115,22 @@ int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn
 	return worst;
 }
 
+/* Report names that were probably meant as patterns, since only list takes one: a lock of such a name is rarely held. */
+static void report_patterns(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->name_count; i++) {
+		char name[NAME_SHOWN_MAX];
+		struct usage_line line;
+
+		if (strpbrk(opts->names[i].text, "*?") == NULL)
+			continue;
+		usage_line(&line, PLAIN("rlock list"));
+		usage_line_add_names(&line, &opts->names[i], 1);
+		message_info("%s: a name is no pattern here: try: %s",
+			     names_show_one(opts, i, name), line.text);
+	}
+}
+
 int caller_run(struct opts *opts, caller_fn act)
 {
 	struct rlock_conn *conn = NULL;
@@ -129,6 +146,8 @@ int caller_run(struct opts *opts, caller_fn act)
 	code = caller_connect(opts, -1, &is_cancelled, &conn);
 	if (code == 0)
 		code = act(opts, conn);
+	if (code == EXIT_NOT_HELD && (opts->verb->set & VERBS_NAMES) != 0 && !opts->json)
+		report_patterns(opts);
 	rlock_conn_free(conn);
 	return code;
 }

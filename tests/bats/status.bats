@@ -267,6 +267,21 @@ teardown() {
 	wait_until 5 grep -q '"held":true' states
 }
 
+@test "a pattern as the name for status, stop or unlock is not held, and the message points to list" {
+	local words hint="rlock: nightly-*: a name is no pattern here: try: rlock list 'nightly-*'"
+	acquire lock ci nightly-1
+	for words in status stop 'unlock --force' 'unlock --owner ci'; do
+		# shellcheck disable=SC2086
+		run -1 rlock $words 'nightly-*'
+		assert_line "$hint"
+	done
+	run -1 --separate-stderr rlock status --json 'nightly-?'
+	assert_equal "$stderr" ''
+	run -1 rlock status nightly
+	refute_line --partial pattern
+	assert is_held nightly-1
+}
+
 @test "status of a free relative path or link says when rlock flock holds the path that it resolves to" {
 	mkdir real
 	ln -s . real/link
