@@ -59,7 +59,10 @@ static int report_denied(const char *program, const char *path)
 	return report_cannot_run(program, line.text);
 }
 
-/* Whether only a shell can run the word: a command of the shell's own, an assignment, or a whole line in one word. */
+/*
+ * Whether only a shell can run the word: it is a built-in command of the shell, an assignment, or a whole line in one
+ * word.
+ */
 static bool is_for_shell(const char *word)
 {
 	static const char *const commands[] = {
@@ -74,7 +77,7 @@ static bool is_for_shell(const char *word)
 	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
-/* Report that there is no such program. If the command needs a shell, show the line that calls one. */
+/* Report that there is no such program. If the command needs a shell, show the command line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
 	char *const *command = opts->command;
@@ -113,7 +116,10 @@ static int report_not_found(const struct opts *opts)
 /* Bytes of a script's first line that the kernel reads. */
 #define FIRST_LINE_MAX 256
 
-/* Whether the first line of a script names an interpreter that does not exist. If so, line is its name. */
+/*
+ * Whether the first line of a script names an interpreter that does not exist. If so, line becomes the name of the
+ * interpreter.
+ */
 static bool lacks_interpreter(const char *path, char line[FIRST_LINE_MAX + 1])
 {
 	struct stat stat_of;
@@ -167,7 +173,7 @@ static bool is_set(int variable, const struct opts *opts, enum rlock_kind kind)
 				     : variable != OWN_SLOT || kind == RLOCK_SEMAPHORE;
 }
 
-/* Write one line for each name: a re-entered name has another owner than a newly acquired one. */
+/* Write a line for each name, because a re-entered name has another owner than a newly acquired one. */
 static void put_lines(FILE *out, int variable, const struct opts *opts,
 		      const struct rlock_hold *hold)
 {
@@ -185,7 +191,9 @@ static void put_lines(FILE *out, int variable, const struct opts *opts,
 	}
 }
 
-/* Our variables as "VARIABLE=value", each with a NUL after it, malloc'ed. NULL: out of memory. */
+/*
+ * Make our variables as "VARIABLE=value", each with a NUL after it. Returns the text, malloc'ed. NULL: out of memory.
+ */
 static char *print_own(const struct opts *opts, enum rlock_kind kind, const struct rlock_hold *hold,
 		       uint64_t start)
 {
@@ -266,8 +274,8 @@ static char **make_shell_argv(const struct command *command)
 }
 
 /*
- * Become the command, in its process, which shares our memory: make async-signal-safe calls only. Returns the exit code of the
- * process if nothing is executed.
+ * Become the command, in the process that os_start has started. It shares our memory, so make async-signal-safe calls
+ * only. Returns the exit code of the process if nothing is executed.
  */
 static int become_command(void *ctx)
 {
@@ -276,19 +284,22 @@ static int become_command(void *ctx)
 	pid_t not_started = command->not_started;
 	char **shell_argv;
 
-	/* Set the start time before the pid: by the pid alone a later process with the same pid would count as the command. */
+	/*
+	 * Set the start time before the pid: with the pid alone, a later process with the same pid would count as the
+	 * command.
+	 */
 	lease->job_start = proc_own_start(command->started_ms);
 	/*
-	 * Set the pid before the exec: if the renewer is killed now, the front knows the command. If the front has found
-	 * the renewer dead before, it has changed job_pid: execute nothing then. The renewer may have stored our pid
-	 * already.
+	 * Set the pid before the exec, so that the front knows the command if the renewer is killed now. If the front
+	 * has found the renewer dead before, it has changed job_pid: then execute nothing. But the renewer may also
+	 * have stored our pid already.
 	 */
 	if (!atomic_compare_exchange_strong(&lease->job_pid, &not_started, getpid()) &&
 	    not_started != getpid())
 		return EXIT_FAULT;
 	/*
-	 * Check the lease, since we may have been stopped until it ended. A lease that ends later is the renewer's task,
-	 * since it knows our pid from here on.
+	 * Check the lease, because this process may have been stopped until it ended. If the lease ends later, the
+	 * renewer terminates this process, whose pid it knows from here on.
 	 */
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->reason != TERMINATE_NONE)
@@ -304,10 +315,13 @@ static int become_command(void *ctx)
 	return EXIT_NOT_FOUND;
 }
 
-/* Start without fork(2): to copy our page tables, and the pages that either process writes to, takes longer than the exec. */
+/*
+ * Start the command without fork(2): to copy our page tables, and the pages that either process writes to, takes longer
+ * than the exec.
+ */
 bool command_start(const struct command *command)
 {
-	/* static: a slow exec still reads it after we have returned */
+	/* static, because a slow exec still reads it after we have returned */
 	static struct command starting;
 	pid_t pid, not_started = command->not_started;
 
@@ -333,7 +347,9 @@ int command_report_not_started(const char *program)
 	return EXIT_SYSTEM;
 }
 
-/* ENOENT is about the interpreter or loader, since the file itself was found before the lock was acquired. */
+/*
+ * ENOENT means that the interpreter or loader is missing, since the file itself was found before the lock was acquired.
+ */
 int command_report_not_run(const char *program, int error)
 {
 	return report_cannot_run(

@@ -10,8 +10,8 @@
 #include "options/opts.h"
 
 /*
- * Find the command in PATH as execvp(3) would, before the lock is acquired. 0 and *path_out, malloc'ed; or the exit code after
- * one line by message_error.
+ * Find the command in PATH as execvp(3) would, before the lock is acquired. Returns 0 with *path_out, malloc'ed; or the
+ * exit code after one line by message_error.
  */
 int command_look_up(const struct opts *opts, char **path_out);
 
@@ -27,22 +27,22 @@ struct command {
 	char *const *argv;
 	char *const *environment;
 	struct lease *lease;
-	/* value of lease->job_pid that permits the start; another value forbids it */
+	/* value of lease->job_pid that permits the start; any other value forbids it */
 	pid_t not_started;
 	/* set by command_start */
 	int64_t started_ms;
 };
 
 /*
- * Start the command. Its process first writes its pid into the lease. If there is a reason to terminate the job already,
- * the process then ends without executing the command. If the exec fails, the process stores the errno in exec_error of the
- * lease, and ends. What command points to must stay valid. Call os_start_wait next, before anything that can set errno.
- * False with errno.
+ * Start the command. Its process first writes its pid into the lease. If there is already a reason to terminate the
+ * job, the process then ends without executing the command. If the exec fails, the process stores the errno in
+ * exec_error of the lease, and ends. The objects that the members of command point to must stay valid. Call
+ * os_start_wait next, before any call that can set errno. False with errno.
  */
 bool command_start(const struct command *command);
 /*
- * Report why the command does not run: not_started after command_start has failed, by errno; not_run by exec_error of the
- * lease. Returns the exit code.
+ * Report why the command does not run. command_report_not_started: command_start has failed with errno.
+ * command_report_not_run: the exec has failed with error, which is exec_error of the lease. Both return the exit code.
  */
 int command_report_not_started(const char *program);
 int command_report_not_run(const char *program, int error);

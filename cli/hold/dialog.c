@@ -11,10 +11,10 @@
 #include "base/message.h"
 #include "hold/dialog.h"
 
-/* socket to which the lines of this process go; -1: to their usual place */
+/* socket to which this process sends its lines after dialog_take_output; -1: none */
 static int output_fd = -1;
 
-/* Send a record as one packet, without copying its text. False: no memory, or the socket is full. */
+/* Send a record as one packet, without copying its text. False: memory is short, or the socket is full. */
 static bool dialog_send(int fd, enum record_kind kind, int priority, const char *text, size_t len)
 {
 	struct record head = { .kind = kind, .priority = priority };

@@ -1,6 +1,6 @@
 /*
- * Records that the front and its renewer send each other over a pair of sockets, without waiting. The state of the hold is not
- * sent: it is in the lease, which both read.
+ * Records that the front and its renewer send each other over a pair of sockets, without waiting. The state of the hold
+ * is not sent, since both processes can read it in the lease.
  */
 #ifndef DIALOG_H
 #define DIALOG_H
@@ -10,11 +10,14 @@
 
 #include "log/event_log.h"
 
-/* Most signals or records that one iteration reads: a flood of them must not keep the loop from its other work. */
+/*
+ * Most signals or records that are read in one iteration, because a flood of them must not keep the loop from its other
+ * work.
+ */
 #define DIALOG_AT_ONCE 64
 
 enum record_kind {
-	/* From either side: read the lease. */
+	/* From either side: the lease has changed, read it. */
 	RECORD_WAKEUP,
 	/* From the renewer: a line for standard error, or for the log. */
 	RECORD_MESSAGE,
@@ -32,8 +35,8 @@ struct record {
 /* Wake the other side. False: the socket is full, since the other side is stopped or blocked, or memory is short. */
 bool dialog_send_wakeup(int fd);
 /*
- * Read the next record. False: there is none now. The death of the other side does not show here: each side has both ends
- * open.
+ * Read the next record. False: there is none now. This does not show the death of the other side, because each side has
+ * both ends open.
  */
 bool dialog_read(int fd, struct record *out);
 
@@ -42,7 +45,7 @@ bool dialog_read(int fd, struct record *out);
  * and write the log from this process.
  */
 void dialog_take_output(int fd);
-/* Print a record that is a line. */
+/* Print a record that is a line for standard error, or write a line for the log. Ignore other records. */
 void dialog_print(const struct record *record);
 
 #endif

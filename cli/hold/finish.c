@@ -54,7 +54,7 @@ static char *lost_reason(const struct lease *lease, char out[REASON_MAX])
 	return out;
 }
 
-/* Report when and why the lock was lost, and what happens to the command. */
+/* Report when and why the lock was lost, and what happens to the command after that. */
 static void message_lost(const struct lease *lease)
 {
 	char name[NAME_SHOWN_MAX], at[WALL_CLOCK_TEXT_MAX], reason[REASON_MAX];
@@ -65,7 +65,10 @@ static void message_lost(const struct lease *lease)
 		      lost_reason(lease, reason), consequence(lease, effect));
 }
 
-/* Report why the command is terminated. message_lost reports a lost lock. Other reasons need no line. */
+/*
+ * Report why the command is terminated. Leave out a lost lock, which message_lost reports, and the other reasons, which
+ * need no line.
+ */
 static void message_terminating(const struct lease *lease, int reason)
 {
 	const struct opts *opts = lease->opts;
@@ -83,7 +86,7 @@ static void message_terminating(const struct lease *lease, int reason)
 			      lease->stop_requested_by);
 }
 
-/* Log the loss once: a front that takes over from a renewer does not log it again. */
+/* Log the loss, but only once for front and renewer: a front that takes over does not log it again. */
 static void log_lost(struct lease *lease)
 {
 	char reason[REASON_MAX];
@@ -122,8 +125,8 @@ void report_news(struct lease *lease, const struct job_report *processes)
 }
 
 /*
- * Warn that signals do not reach the command, since it runs as another user, such as a set-user-id program. A command that
- * has ended needs no warning.
+ * Warn that signals do not reach the command, because it runs as another user, such as a set-user-id program. If the
+ * command has ended, no warning is needed.
  */
 void report_signal_denied(struct lease *lease, int signal)
 {
@@ -180,7 +183,7 @@ static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 	return max(lease->acquired_ms + opts->at_least_ms - now_ms, 0);
 }
 
-/* The log event of the hold's end: how the job ended, and why. */
+/* Make the log event for the end of the hold: how the job ended, and why. */
 static struct event end_event(const struct lease *lease, char reason[REASON_MAX])
 {
 	struct event event = { 0 };
@@ -222,8 +225,8 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 	int64_t now_ms = rlock_now_ms(), left_ms = left_ms_of(lease, now_ms);
 
 	/*
-	 * Take the time of the last renewal from the lease. A replaced renewer or `rlock renew` may have sent it, so our
-	 * copy of the hold does not have it.
+	 * Take the time of the last renewal from the lease. Our copy of the hold does not have it if another renewer,
+	 * or `rlock renew`, has sent that renewal.
 	 */
 	rlock_hold_set_sent_ms(hold, lease->sent_ms);
 	record_end(hold, lease);
@@ -278,7 +281,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 		log_lost(lease);
 		return true;
 	}
-	/* The job ended within the lease, so it was protected. Only the release came too late. */
+	/* The job ended within the lease, so the lock protected it. Only the release came too late. */
 	if (status == RLOCK_NOT_HELD && lease->ended_ms < lease_end_ms(lease) && left_ms <= 0) {
 		log_end(lease, EVENT_EXPIRES, "its lease ended before the release");
 		return false;
@@ -291,7 +294,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 			name, wall_clock_print(false, at), rlock_conn_error(conn));
 		return true;
 	}
-	/* "About": a renewal whose reply was slow or lost may have made the lease longer. */
+	/* Print "about", because a renewal whose reply was slow or lost may have made the lease longer. */
 	if (left_ms > 0)
 		(void)snprintf(added, sizeof(added), "the lock expires with its lease, in about %s",
 			       duration_print_rough(left_ms, left));
@@ -341,13 +344,13 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 	enum rlock_status status;
 
 	/*
-	 * Do not interrupt the server when its reply wakes us: it notifies the next waiter only after the reply. Otherwise
-	 * that waiter would wait until we have exited.
+	 * Let the server run on when its reply wakes this process: the server notifies the next waiter only after the
+	 * reply. If we interrupted it, that waiter would wait until we have exited.
 	 */
 	os_let_others_run_first();
-	/* Release also a lost lock: its other names, or the same name on other servers, may still be held. */
+	/* Also release a lost lock, because its other names, or the same name on other servers, may still be held. */
 	status = release_or_keep(conn, hold, lease);
-	/* Within the lease, a hold that is missing now was released by the request of the killed renewer. */
+	/* If the lease has not ended, a hold that is missing now was released by the request of the killed renewer. */
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
 		status = RLOCK_OK;
 	set_exit(lease, report_end(conn, lease, status));

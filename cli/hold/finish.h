@@ -12,9 +12,9 @@
 #include "lib/rlock.h"
 #include "options/opts.h"
 
-/* Report, once each, why the command is terminated, and that a process may not be signalled. */
+/* Report why the command is terminated, and that a process may not be signalled. Each is reported only once. */
 void report_news(struct lease *lease, const struct job_report *processes);
-/* Report, once, that we may not pass a signal on to the command. */
+/* Report that we may not send a signal to the command. This is reported only once. */
 void report_signal_denied(struct lease *lease, int signal);
 
 /* A request about a hold is repeated for at most this time, if no server answers. */
@@ -33,7 +33,10 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold);
 void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,
 		 bool may_be_done);
 
-/* Report and set the exit code without releasing: the renewer hangs, and a request could make this process hang as well. */
+/*
+ * Report the end of the hold and set the exit code, but do not release: the renewer hangs, and a request could make
+ * this process hang as well.
+ */
 void finish_unreleased(struct lease *lease);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The front: the rlock process that the user started, and the parent of the renewer. It sends no request while the renewer
- * lives, and knows the hold only from the lease state.
+ * The front: the rlock process that the user started, and the parent of the renewer. It sends no request while the
+ * renewer lives, and knows the hold only from the lease state.
  *
  * The front has these descriptors open: those of the caller; a signalfd; an epoll with a timerfd; a pidfd of itself, by
- * which the renewer sees the front's end; both ends of the dialog; and a pidfd of COMMAND. It opens a connection only to
- * take over from a dead renewer.
+ * which the renewer sees the front's end; both ends of the dialog; and a pidfd of COMMAND. It uses a connection only
+ * after the death of a renewer, and with -n for the probe before the first fork.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,11 +29,12 @@
 #include "sys/signals.h"
 
 /*
- * Shortest time from one fork of a renewer to the next, since renewers may be killed again and again. An older renewer that
- * is killed before the command runs is replaced immediately: otherwise a later waiter would overtake us.
+ * Shortest time from one fork of a renewer to the next, since renewers may be killed again and again. A renewer that is
+ * older than this, and is killed before the command runs, is replaced immediately: otherwise a later waiter would
+ * overtake us.
  */
 #define REFORK_INTERVAL_MS 200
-/* Replace a renewer that has not passed a signal on, or not noticed the command's end, after this time. */
+/* Kill a renewer that has not passed a signal on, or has not noticed the command's end, after this time. */
 #define REACTION_TIMEOUT_MS 1000
 /*
  * DEATH_MS: how long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as
@@ -44,14 +45,20 @@
 #define DEATH_DIVISOR 6
 #define DEATH_CHECK_MS 20
 /*
- * If the front itself is late by this time, the machine may have stood still. Then the renewer gets this time for its next
- * iteration before it counts as hung.
+ * If the front itself is this late, the whole machine may have stood still. Then the renewer gets this time for its
+ * next iteration before it counts as hung.
  */
 #define LATE_MS 100
-/* Longest wait for a reader of standard error, but at most a tenth of the lease: the front must also watch the renewer. */
+/*
+ * Longest wait for a reader of standard error, but at most a tenth of the lease, because the front must also watch the
+ * renewer.
+ */
 #define PRINT_MS 500
 #define PRINT_DIVISOR 10
-/* Raise our priority once a command has run for this time: the front may have to take over. Short commands do not need it. */
+/*
+ * Raise our priority when a command has run for this time, because the front may have to take over. A short command
+ * does not need that.
+ */
 #define LONG_COMMAND_MS 50
 
 /* What the front knows of the next iteration of the renewer's loop. */
@@ -67,9 +74,9 @@ enum iteration {
 struct front {
 	const struct hold_args *args;
 	struct lease *lease;
-	/* the job as this process sees it, for the case that the front takes over */
+	/* the job as this process sees it, in case the front takes over */
 	struct job job;
-	/* pid; 0: no renewer runs */
+	/* pid of the renewer; 0: no renewer runs */
 	pid_t renewer;
 	/* pid of a renewer that SIGKILL has not ended; 0: none */
 	pid_t hung;
@@ -83,14 +90,14 @@ struct front {
 	/* pidfd of the command; -1: it was not started, or has ended */
 	int job_fd;
 	struct hold_events events;
-	/* exit code of the front; -1: the one in the lease */
+	/* exit code of the front; -1: that of the lease counts */
 	int code;
 	/* signal that asked the front to end before the command ran; 0: none */
 	int end_signal;
 	/* signal that ended the renewer; 0: the renewer exited */
 	int killed_by;
 	bool is_over;
-	/* The command has ended, whether or not the renewer has noticed. */
+	/* the command has ended, even if the renewer has not noticed that */
 	bool has_job_ended;
 	/* all signals that the front has received, without SIGCHLD */
 	sigset_t received_signals;
@@ -116,8 +123,8 @@ static void close_job(struct front *front)
 }
 
 /*
- * Watch the command by a pidfd. The renewer records the command's end before it reaps the command: while no end is
- * recorded, no other process can have the pid.
+ * Watch the command by a pidfd. The renewer records the command's end before it reaps the command. So if no end is
+ * recorded after the open, no other process has got the pid.
  */
 static void watch_job(struct front *front)
 {
@@ -148,7 +155,7 @@ static bool fork_renewer(struct front *front)
 		renewer_run(front->args, &front->job, front->forked_ms, front->self_fd, fds[1],
 			    fds[0]);
 	}
-	/* With -n the connection is open: the renewer goes on with it, so close our copy. */
+	/* With -n the probe has opened the connection. The renewer continues with it, so close our copy. */
 	if (front->lease->opts->wait_ms == 0)
 		rlock_conn_after_fork_child(front->args->conn);
 	front->due_ms[DUE_FORK] = INT64_MAX;
@@ -219,7 +226,10 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	if (front->due_ms[DUE_REACTION] == INT64_MAX)
 		front->taken_at_deadline_set = front->lease->signals_taken;
 	await_reaction(front);
-	/* As in the kernel, a signal that is pending is not queued again: a flood of signals would fill the dialog. */
+	/*
+	 * Do not wake the renewer again for a signal that it has not taken yet: a flood of signals would fill the
+	 * dialog. The kernel does not queue a pending signal again, either.
+	 */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
 	(void)dialog_send_wakeup(front->dialog_fd);
@@ -260,7 +270,10 @@ int front_print_acquired(const struct lease *lease)
 	return output_end(0);
 }
 
-/* Print the tokens or slots of a lock without a command, and set HOLD_RUNNING. If that fails, have the lock released. */
+/*
+ * Print the tokens or slots of a lock without a command, and set HOLD_RUNNING. If the print fails, let the renewer
+ * release the lock.
+ */
 static void commit(struct front *front)
 {
 	int starting = HOLD_STARTING;
@@ -268,19 +281,25 @@ static void commit(struct front *front)
 
 	if (front->end_signal != 0)
 		return;
-	/* Release if /proc hides the renewer from its own user: no unlock could find the renewer by the hold file. */
+	/*
+	 * Release the lock if /proc hides the renewer from its own user, because no unlock could then find the renewer
+	 * by the hold file.
+	 */
 	front->code = renewer_find(front->renewer, &renewer);
 	if (front->code == 0)
 		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
-		/* If this fails, the renewer has begun to release the lock, for example because it was lost. */
+		/*
+		 * If the phase is no longer HOLD_STARTING, the renewer already releases the lock: it was asked to end,
+		 * the process of --pid has ended, or the lock is lost. Then stay until the renewer has ended.
+		 */
 		front->is_over = atomic_compare_exchange_strong(&front->lease->phase, &starting,
 								HOLD_RUNNING);
 		front->renewer = front->is_over ? 0 : front->renewer;
 		front->code = front->is_over ? 0 : -1;
 		return;
 	}
-	/* Have the renewer release the lock and end. */
+	/* Let the renewer release the lock and end. */
 	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
 	(void)dialog_send_wakeup(front->dialog_fd);
@@ -315,7 +334,7 @@ static void read_dialog(struct front *front)
 {
 	struct record record;
 
-	/* Unless the hold has ended, wait only shortly for a reader of standard error that does not read. */
+	/* A reader of standard error may not read. Unless the hold has ended, wait for it only for a short time. */
 	if (front->lease->phase != HOLD_ENDED)
 		message_set_deadline(rlock_now_ms() +
 				     min(PRINT_MS, front->lease->lease_ms / PRINT_DIVISOR));
@@ -365,9 +384,10 @@ static bool forbid_start_unless_started(struct front *front)
 }
 
 /*
- * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the wait is
- * over. End also if the renewer hangs in the kernel, where the next one would probably hang as well. End also if a release
- * may have been sent. A late release would remove the hold of the next renewer, which has the same hold id.
+ * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the
+ * wait is over. End also if the renewer hangs in the kernel, because the next one would probably hang there as well.
+ * End also if a release may have been sent: if it came late, it would remove the hold of the next renewer, which has
+ * the same hold id.
  */
 static bool is_over_without_job(const struct front *front)
 {
@@ -378,7 +398,7 @@ static bool is_over_without_job(const struct front *front)
 	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
-/* Report why no job runs: the renewer was killed before it reported that. Returns the exit code. */
+/* Report why no job runs, since the renewer was killed before it reported that. Returns the exit code. */
 static int report_end_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;
@@ -443,8 +463,8 @@ static void follow_end(struct front *front)
 /* ---- the loop ---- */
 
 /*
- * Kill a renewer whose next iteration is overdue: it hangs, or is stopped. A renewer that waits only for events has no iteration
- * due.
+ * Kill a renewer whose next iteration is overdue, because it hangs or is stopped. A renewer that waits only for events
+ * has no iteration due.
  */
 static void check_iteration(struct front *front)
 {
@@ -465,8 +485,9 @@ static void check_iteration(struct front *front)
 }
 
 /*
- * Treat a renewer that got SIGKILL as dead in two cases. A debugger keeps it as a zombie: its children are ours already.
- * Or SIGKILL has not ended it in time: it hangs in the kernel, and will never run in user space again.
+ * Treat a renewer that got SIGKILL as dead in two cases. First, it is a zombie that a debugger keeps: its children are
+ * ours already. Second, SIGKILL has not ended it in time: it hangs in the kernel, and will never run in user space
+ * again.
  */
 static void check_death(struct front *front)
 {
@@ -498,7 +519,7 @@ static void check_renewer(struct front *front)
 	if (os_is_ready(front->job_fd)) {
 		close_job(front);
 		front->has_job_ended = true;
-		/* If a signal was passed on just before, its deadline stays. */
+		/* If DUE_REACTION is set already, for a signal that was passed on, keep that earlier deadline. */
 		if (front->due_ms[DUE_REACTION] == INT64_MAX)
 			front->taken_at_deadline_set = -1;
 		await_reaction(front);
@@ -511,7 +532,10 @@ static void check_renewer(struct front *front)
 		if (lease_has_signals(lease))
 			await_reaction(front);
 	}
-	/* The command started before the signal could end the wait: the renewer passes the signal on, and does not end. */
+	/*
+	 * If the command has started before the signal could end the wait, the renewer passes the signal on to it, and
+	 * need not end.
+	 */
 	if (lease_has_job(lease))
 		front->due_ms[DUE_END] = INT64_MAX;
 	if (hold_events_take_due(&front->events, DUE_REACTION) ||
@@ -538,7 +562,10 @@ static void start_again(struct front *front)
 	if (!hold_events_take_due(&front->events, DUE_FORK) || fork_renewer(front))
 		return;
 	message_error_of_lock("cannot start the renewer: %s", strerror(errno));
-	/* No process continues the hold of the dead renewer, which may have been granted the lock. */
+	/*
+	 * No process continues the hold of the dead renewer. That renewer may have been granted the lock, so release
+	 * it.
+	 */
 	if (front->renewer <= 0)
 		clean_up(front);
 	front->code = EXIT_SYSTEM;
@@ -574,7 +601,7 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.code = -1,
 	};
 	sigemptyset(&front->received_signals);
-	/* Allocate and open now what a take-over needs: memory or descriptors may be short later. */
+	/* Allocate memory and open descriptors for a take-over now, because both may be short later. */
 	if (!job_init(&front->job, args->lease) || front->self_fd < 0 || !os_adopt_orphans() ||
 	    !signals_watch_all() || !hold_events_open(&front->events))
 		return false;
@@ -593,7 +620,10 @@ static void front_clear(struct front *front)
 	job_free(&front->job);
 }
 
-/* Whether to end by the signal that ended the command. flock exits with 128+n unless it received the signal itself. */
+/*
+ * Whether to end by the signal that ended the command. flock exits with 128 plus its number, unless flock itself
+ * received the signal.
+ */
 static bool dies_by(const struct front *front, int signal)
 {
 	return signal != 0 && (!front->lease->opts->is_flock ||

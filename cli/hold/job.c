@@ -1,7 +1,7 @@
 /*
- * Find and signal the job's processes. The process that holds the lock adopts all orphans below it. So all processes of the
- * job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of children, or by
- * the parents in /proc/PID/stat where the kernel has no such lists.
+ * Find and signal the job's processes. The process that holds the lock adopts all orphans below it. So all processes of
+ * the job have ended exactly when that process has no descendant left. A scan descends by the kernel's lists of
+ * children. If the kernel has no such lists, it uses the parents in /proc/PID/stat.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,15 +23,17 @@
 /* Time from one scan to the next: short at first, then longer. */
 #define SCAN_INTERVAL_MIN_MS 5
 #define SCAN_INTERVAL_MAX_MS 200
-/* Shortest time between two scans that ends of children cause: a hundred children may end in a second. */
+/*
+ * Shortest time between two scans that are caused by ends of children, because a hundred children may end in a second.
+ */
 #define WALK_MS 100
 /*
- * A renewer within the job has RENEWER_MS to release its own lock, after all other processes got SIGKILL. It has
- * LOST_RENEWER_MS if the server has reported our lock as lost: no lease limits the time then.
+ * Time that a renewer within the job has to release its own lock, after all other processes got SIGKILL. If the server
+ * has reported our lock as lost, no lease limits the time, and it is LOST_RENEWER_MS.
  */
 #define RENEWER_MS 1000
 #define LOST_RENEWER_MS 5000
-/* Most scans in a row. A later call finds the processes of a job that forks faster than we scan. */
+/* Most scans in a row. If a job forks faster than we scan, a later call finds its other processes. */
 #define SCANS_MAX 50
 
 /* ---- processes that a job treats in a special way ---- */
@@ -46,8 +48,8 @@ static bool is_renewer(const struct proc *proc)
 }
 
 /*
- * Whether the process belongs to no job, whichever process started it: the renewer of a lock without a command, which ends
- * with the process of --pid; a helper (shell.c, os.c); and the private server of local:.
+ * Whether the process belongs to no job, whichever process started it. These are the renewer of a lock without a
+ * command, which ends with the process of --pid; a helper (shell.c, os.c); and the private server of local:.
  */
 static bool is_outside_job(const struct proc *proc)
 {
@@ -56,7 +58,7 @@ static bool is_outside_job(const struct proc *proc)
 	return local_is_program(proc->name) && proc->pid == local_server_pid();
 }
 
-/* Whether the process is a renewer that got SIGKILL and hangs in the kernel: it runs nothing any more. */
+/* Whether the process is a renewer that got SIGKILL and hangs in the kernel, so that it runs nothing any more. */
 static bool is_hung_renewer(const struct proc *proc)
 {
 	return proc->is_killed && is_renewer(proc);
@@ -72,7 +74,7 @@ static bool set_has(const struct job_set *set, pid_t pid, uint64_t start)
 	return false;
 }
 
-/* False when out of memory. */
+/* False: out of memory. */
 static bool set_add(struct job_set *set, pid_t pid, uint64_t start)
 {
 	void *members = array_grow(set->members, set->count, sizeof(*set->members));
@@ -92,17 +94,17 @@ struct found_process {
 	bool is_below_signalled;
 };
 
-/* Whether a process gets no signal. It counts as running all the same, and the processes below it are scanned. */
+/* Whether a process gets no signal. It still counts as running, and the processes below it are scanned. */
 typedef bool (*spared_fn)(const struct proc *proc);
 
 /* One scan: its settings, and the processes that it found, parents before children. */
 struct scan {
 	const struct job *job;
-	/* Include the children that we had before the hold. */
+	/* Include the processes that ran below us before the hold, and all others that do not belong to the job. */
 	bool includes_children_before;
 	/* signal to send; 0: none */
 	int signal;
-	/* The signal asks to end: send SIGCONT after it, and let the processes start others to clean up. */
+	/* The signal asks to end. So send SIGCONT after it, and let the processes start others to clean up. */
 	bool asks_to_end;
 	/* Do not signal processes that were started to clean up. */
 	bool spares_clean_up;
@@ -114,9 +116,9 @@ struct scan {
 	pid_t session;
 	struct found_process *entries;
 	size_t count;
-	/* Memory or descriptors were short. */
+	/* memory or descriptors were short, so the scan may have missed processes */
 	bool is_incomplete;
-	/* all processes of /proc, read where the kernel keeps no lists of children */
+	/* all has the processes of /proc, because the kernel has no lists of children */
 	bool has_all;
 	struct proc *all;
 	size_t all_count;
@@ -128,13 +130,16 @@ static bool is_left_out(const struct scan *scan, const struct proc *proc)
 
 	if (scan->includes_children_before)
 		return false;
-	/* Keep a renewer with a command: it has a session of its own, but its command may be in the session of --pid. */
+	/*
+	 * Do not leave out a renewer with a command. It has a session of its own, but its command may be in the session
+	 * of --pid.
+	 */
 	return (job->lease->purpose == RLOCK_PURPOSE_PROCESS && proc->session != scan->session &&
 		!is_renewer(proc)) ||
 	       set_has(&job->children_before, proc->pid, proc->start) || is_outside_job(proc);
 }
 
-/* parent: index of the parent, or SIZE_MAX for a child of the root. */
+/* Add a process to the scan. parent: index of its parent in the scan; SIZE_MAX: its parent is not in the scan. */
 static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 {
 	const struct found_process *above = parent != SIZE_MAX ? &scan->entries[parent] : NULL;
@@ -153,8 +158,8 @@ static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 }
 
 /*
- * Read a child. Report a child that /proc hides (hidepid) as running, with its pid alone. False: the child is gone, or
- * cannot be read now.
+ * Read a child. If /proc hides the child (hidepid), report it as running, with its pid alone. False: the child is gone,
+ * or cannot be read now.
  */
 static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 {
@@ -168,7 +173,7 @@ static bool read_child(pid_t pid, struct scan *scan, struct proc *out)
 	return true;
 }
 
-/* Read all processes, once in a scan, where the kernel keeps no lists of children. */
+/* Read all processes, once in each scan, because the kernel has no lists of children. */
 static void read_all(struct scan *scan)
 {
 	struct pid_list pids = { 0 };
@@ -218,7 +223,7 @@ static void scan_fill(struct scan *scan)
 		add_children(scan, scan->job->adopter, SIZE_MAX);
 	} else if (read_child(lease->job_pid, scan, &root) &&
 		   (lease->job_start == 0 || root.start == lease->job_start)) {
-		/* Use getsid: it works even if no descriptor is left to read /proc. */
+		/* Use getsid, which works even if no descriptor is left to read /proc. */
 		scan->session = getsid(lease->job_pid);
 		scan_add(scan, &root, SIZE_MAX);
 	}
@@ -235,8 +240,8 @@ static void scan_clear(struct scan *scan)
 /* ---- signals ---- */
 
 /*
- * Send a signal by a pidfd after checking the start time: another process may have got the pid. continues: also send
- * SIGCONT, since a stopped process handles a signal only when it is continued. 0, or errno.
+ * Send a signal by a pidfd after checking the start time, since another process may have got the pid. continues: also
+ * send SIGCONT, because a stopped process handles a signal only when it is continued. Returns 0, or errno.
  */
 static int send_signal(const struct proc *proc, int signal, bool continues)
 {
@@ -273,7 +278,10 @@ static void signal_once(const struct scan *scan, const struct proc *proc, struct
 	}
 }
 
-/* Scan once, and signal. Returns whether the scan found a process that had not got the signal. */
+/*
+ * Scan once, and signal the processes that must get the signal. Returns whether there was such a process that had not
+ * got it.
+ */
 static bool scan_and_signal(const struct scan *wanted, struct job_report *report)
 {
 	struct scan scan = *wanted;
@@ -334,14 +342,14 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 
 /* ---- the job ---- */
 
-/* Record all processes below us now: a process with children may have executed rlock. */
+/* Record all processes that run below us now. There are some if a process with children has executed rlock. */
 static bool record_children_before(struct job *job)
 {
 	struct scan scan = { .job = job, .includes_children_before = true };
 	siginfo_t info;
 	bool is_complete;
 
-	/* Scan only if this process has children: most processes have none. */
+	/* Scan only if this process has children, because most processes have none. */
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
 	scan_fill(&scan);
@@ -380,7 +388,10 @@ static void plan_scan(struct job *job, int64_t now_ms)
 		job->next_scan_ms = min(job->next_scan_ms, term_end_ms);
 }
 
-/* When renewers within the job get SIGKILL: last, just before the lease ends. After a reported loss the lease does not count. */
+/*
+ * When renewers within the job get SIGKILL, too: RENEWER_MS after the job's other processes, but before the lease ends.
+ * After a loss that the server has reported, there is no lease to count: LOST_RENEWER_MS after the other processes.
+ */
 static int64_t renewers_end_ms(const struct lease *lease)
 {
 	int64_t kill_ms = lease_kill_ms(lease);
@@ -392,8 +403,9 @@ static int64_t renewers_end_ms(const struct lease *lease)
 }
 
 /*
- * Send --signal once to each process: a program may end without cleaning up when it gets a second one. After a take-over, all
- * processes count as signalled.
+ * Send --signal only once to each process, because a program may end without cleaning up when it gets the signal a
+ * second time. Do not send it if another process, such as a renewer that has died, has begun to: all processes then
+ * count as signalled.
  */
 static void term_step(struct job *job)
 {
@@ -429,7 +441,9 @@ void job_terminate(struct job *job, int64_t now_ms)
 		term_step(job);
 	else
 		kill_step(job, now_ms);
-	/* If the job gets only --signal (--on-lost term), stop scanning: the job may continue without a limit. */
+	/*
+	 * If the job gets only --signal (--on-lost term), stop scanning, because the job may continue without a limit.
+	 */
 	if (!job->report.is_incomplete &&
 	    (job->report.running == 0 || lease_term_end_ms(job->lease) == INT64_MAX))
 		job->next_scan_ms = INT64_MAX;
@@ -446,13 +460,13 @@ bool job_is_gone(struct job *job)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
 		return true;
-	/* We have children, but they may not belong to the job: scan, at most once in WALK_MS. */
+	/* This process has children, which may not belong to the job. So scan, but at most once in WALK_MS. */
 	if (now_ms < job->walk_ms) {
 		job->next_scan_ms = min(job->next_scan_ms, job->walk_ms);
 		return false;
 	}
 	job->walk_ms = now_ms + WALK_MS;
-	/* Scan twice: one scan can miss a process that has just been started. */
+	/* Scan twice, because one scan can miss a process that has just been started. */
 	scan_all(job, &job->report);
 	if (job->report.running == 0)
 		scan_all(job, &job->report);
@@ -465,7 +479,7 @@ bool job_has(const struct job *job, pid_t pid)
 {
 	struct proc proc;
 
-	/* Ascend from the process. A zombie still has its parent. */
+	/* Ascend from the process to its ancestors. This works for a zombie as well, which still has its parent. */
 	while (pid > 1 && pid != job->adopter) {
 		enum proc_lookup lookup = proc_find(pid, &proc);
 
@@ -498,7 +512,7 @@ bool job_got_signal(struct lease *lease, const struct os_signal *signal)
 	       getpgid(lease->job_pid) == getpgrp();
 }
 
-/* The process that started us; if we are the command of an outer rlock, the process that started that rlock. */
+/* The process that started us. If we are the command of an outer rlock, it is the process that started that rlock. */
 static pid_t find_caller(void)
 {
 	pid_t pid = getppid();
@@ -509,7 +523,7 @@ static pid_t find_caller(void)
 	return pid;
 }
 
-/* Whether a shell can continue us: a shell with job control is in another process group of our session. */
+/* Whether a shell can continue us. A shell with job control is in our session, but in another process group. */
 static bool has_job_control(void)
 {
 	int tty_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -522,7 +536,7 @@ static bool has_job_control(void)
 	return caller > 0 && getsid(caller) == getsid(0) && getpgid(caller) != getpgrp();
 }
 
-/* We stop too, since the shell shows its prompt only when its whole job is stopped. */
+/* Stop this process as well, because the shell shows its prompt only when its whole job is stopped. */
 bool job_stop_with_command(struct lease *lease)
 {
 	if (!lease_has_command(lease) || lease->reason != TERMINATE_NONE ||

@@ -37,26 +37,26 @@ struct job_set {
 struct job_report {
 	/* number of processes that have not ended */
 	size_t running;
-	/* number of these that we may not signal, since they run as another user; and one of them */
+	/* how many of these we may not signal, because they run as another user; and one of them */
 	size_t denied;
 	struct proc denied_one;
-	/* Some processes could not be read or signalled: descriptors or memory are short at the moment. */
+	/* some processes could not be read or signalled, because descriptors or memory were short */
 	bool is_incomplete;
 };
 
 struct job {
 	struct lease *lease;
-	/* our own pid: the job of a command is all processes below this one */
+	/* our own pid: the job of a command consists of all processes below this process */
 	pid_t adopter;
 	/* processes that ran below the adopter before the hold: they do not belong to the job */
 	struct job_set children_before;
-	/* processes that have got --signal */
+	/* processes to which this process has sent --signal */
 	struct job_set signalled;
 	/* result of the last scan */
 	struct job_report report;
-	/* A scan has sent --signal to all processes that it could find. */
+	/* a scan has sent --signal to all processes of the job that it could find */
 	bool is_term_complete;
-	/* when to scan again; INT64_MAX: there is nothing to find */
+	/* when to scan again; INT64_MAX: no scan is needed */
 	int64_t next_scan_ms;
 	int64_t scan_interval_ms;
 	/* before this time job_is_gone does not scan again */
@@ -75,22 +75,22 @@ void job_free(struct job *job);
 void job_terminate(struct job *job, int64_t now_ms);
 
 /*
- * Whether the command has ended and none of its processes is left. If some are left, call this again when a child of ours has
- * ended, and at next_scan_ms.
+ * Whether the command has ended and none of its processes is left. If some are left, call this again when a child of
+ * this process has ended, and at next_scan_ms.
  */
 bool job_is_gone(struct job *job);
 
-/* Whether the process belongs to the command, or cannot be read now. False for a process that was reaped. */
+/* Whether the process belongs to the command. True also if it cannot be read now; false if it was reaped. */
 bool job_has(const struct job *job, pid_t pid);
 
-/* Send a signal to all processes that the command has left running. */
+/* Send a signal to all processes of the job, for example to leftovers. Renewers within the job are spared. */
 void job_signal(struct job *job, int signal);
 
 /* ---- the terminal of rlock and its command ---- */
 
 /*
  * Wait this long before rlock stops because its command has stopped. If both were stopped and continued together, the
- * command runs again within this time.
+ * command runs again within this time, and rlock need not stop.
  */
 #define JOB_STOP_CONFIRM_MS 30
 
@@ -103,8 +103,8 @@ void job_signal(struct job *job, int signal);
 bool job_got_signal(struct lease *lease, const struct os_signal *signal);
 
 /*
- * If the command is stopped, and a shell can continue us, stop this process as well, and return when it is continued.
- * False: we did not stop.
+ * If the command is stopped, and a shell can continue us, stop this process as well. Returns when it is continued.
+ * False: this process did not stop.
  */
 bool job_stop_with_command(struct lease *lease);
 

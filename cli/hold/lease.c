@@ -1,5 +1,6 @@
 /*
- * Store the state of a hold, and compute its deadlines: arithmetic on one clock. renewer.c waits, sends requests and signals.
+ * Store the state of a hold, and compute its deadlines from it, all on one clock. renewer.c waits, sends requests and
+ * signals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +10,17 @@
 #include "base/minmax.h"
 #include "hold/lease.h"
 
-/* Send SIGKILL a tenth of the lease before its end, but within these limits: a killed process needs time to end. */
+/*
+ * Send SIGKILL a tenth of the lease before its end, but within these limits, because a killed process needs time to
+ * end.
+ */
 #define KILL_MARGIN_MIN_MS 200
 #define KILL_MARGIN_MAX_MS 2000
 #define KILL_MARGIN_DIVISOR 10
 /*
- * On a busy machine, send SIGKILL at least this many times the worst lateness before the end of the lease. The lateness of
- * a wake-up shows how long a process waits for a processor. We may wait that long before we send SIGKILL, and each killed
- * process waits again.
+ * On a busy machine, the time from SIGKILL to the end of the lease is at least this many times the worst lateness. The
+ * lateness of a wake-up shows how long a process waits for a processor. We may wait that long before we send SIGKILL,
+ * and each killed process waits again.
  */
 #define LATENESS_FACTOR 4
 /*
@@ -31,22 +35,25 @@
  */
 #define LATENESS_DECAY_DIVISOR 8
 /*
- * Renew a read lock at least every 10 s, however long its lease is. A Java reader that renews sets the TTL of the whole
- * lock to 30 s (RedissonReadLock).
+ * Renew a read lock at least every 10 s, even if its lease is longer: a Java reader that renews sets the TTL of the
+ * whole lock to 30 s (RedissonReadLock).
  */
 #define SHARED_RENEWAL_MAX_MS 10000
 
 /*
  * A renewer whose loop is this late counts as hung. Just before a deadline of a short lease, a twelfth of the lease is
- * enough: the front needs the rest to act.
+ * enough, because the front needs the rest to act.
  */
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 12
 
-/* Longest time between two iterations of a renewer that waits: as between two heartbeats of a waiter far back in the queue. */
+/*
+ * Longest time between two iterations of a renewer that waits. It is that between two heartbeats of a waiter far back
+ * in the queue.
+ */
 #define WAIT_ITERATION_MS 10000
 
-/* Bytes of a slot as text, with its separator: enough for the greatest number of permits. */
+/* Bytes of a slot as text, with its separator. This is enough for the greatest number of permits. */
 #define SLOT_SIZE 20
 
 struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose)
@@ -98,8 +105,8 @@ void lease_record_acquired(struct lease *lease, const struct rlock_hold *hold)
 }
 
 /*
- * The end of the command in one number: a mark, the signal and the exit code. One store writes all three, so that the front
- * never reads a part of them if the renewer is killed.
+ * The end of the command in one number: a mark, the signal and the exit code. They are written by one store, so that
+ * the front never reads only some of them if the renewer is killed.
  */
 #define END_MARK 0x10000
 #define END_SIGNAL_SHIFT 8
@@ -183,7 +190,10 @@ void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms,
 	int64_t most_ms = lease->lease_ms / LATE_MARGIN_DIVISOR / LATENESS_FACTOR;
 	int64_t late_ms = min(now_ms - due_ms, most_ms), worst_ms = lease->lateness_ms;
 
-	/* The deadline had passed before the process slept: the machine is not late. */
+	/*
+	 * Ignore a deadline that had passed before the process slept, since it does not show how late the machine wakes
+	 * a process.
+	 */
 	if (due_ms <= asleep_ms)
 		return;
 	while (late_ms > worst_ms &&
@@ -198,8 +208,8 @@ void lease_record_renewal(struct lease *lease, int64_t sent_ms)
 }
 
 /*
- * When the lock counts as lost unless it is renewed: after this time the job could not be terminated before the lease ends.
- * With --on-lost ignore nothing is terminated, so renewals continue until the lease ends.
+ * When the lock counts as lost unless it is renewed: if the job were terminated later, it could still run when the
+ * lease ends. With --on-lost ignore nothing is terminated, so renewals continue until the lease ends.
  */
 static int64_t lost_ms(const struct lease *lease)
 {
@@ -226,7 +236,7 @@ void lease_terminate(struct lease *lease, enum terminate_reason reason)
 	int found = overrules ? TERMINATE_LOST : TERMINATE_NONE;
 	int64_t found_ms = overrules ? (int64_t)lease->reason_ms : 0;
 
-	/* Set the time first: the other process reads it as soon as it sees the reason. */
+	/* Set the time before the reason, because the other process reads the time as soon as it sees the reason. */
 	(void)atomic_compare_exchange_strong(&lease->reason_ms, &found_ms, rlock_now_ms());
 	(void)atomic_compare_exchange_strong(&lease->reason, &found, (int)reason);
 }
@@ -254,7 +264,10 @@ void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hol
 	lease_terminate(lease, TERMINATE_STOP);
 }
 
-/* Whether the user has limited the command by --lease: then the end of the lease terminates the command, and is no loss. */
+/*
+ * Whether the user has limited the command by --lease. Then the end of the lease terminates the command, and is no
+ * loss.
+ */
 static bool ends_with_lease(const struct lease *lease)
 {
 	return lease->opts->is_fixed_lease && lease->purpose == RLOCK_PURPOSE_COMMAND;
@@ -263,7 +276,8 @@ static bool ends_with_lease(const struct lease *lease)
 void lease_check_deadlines(struct lease *lease, int64_t now_ms)
 {
 	/*
-	 * Set the reason again: the renewer may have been killed after it recorded the loss, and before it set the reason.
+	 * Set the reason again. It is missing if the renewer was killed after it recorded a loss or stop request, and
+	 * before it set the reason.
 	 */
 	if (lease->is_lost)
 		lease_record_loss(lease);
@@ -313,7 +327,9 @@ int64_t lease_term_end_ms(const struct lease *lease)
 
 	if (!lease_terminates_job(lease))
 		return INT64_MAX;
-	/* A job that may continue without its lock need not end before the lease: only the grace time counts. */
+	/*
+	 * A job that may continue without its lock need not end before the lease does, so only the grace time counts.
+	 */
 	if (lease->is_lost && lease->on_lost != ON_LOST_KILL)
 		return grace_end_ms;
 	return min(grace_end_ms, lease_kill_ms(lease));

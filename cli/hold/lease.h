@@ -1,6 +1,6 @@
 /*
- * The state of one hold, in memory that the front and its renewer share. The renewer writes each field as it acts, and the
- * phase last. So the front can continue from any point at which the renewer is killed.
+ * The state of one hold, in memory that the front and its renewer share. The renewer stores each of its steps here, and
+ * the phase last. So the front can continue from any point at which the renewer is killed.
  */
 #ifndef LEASE_H
 #define LEASE_H
@@ -16,7 +16,7 @@
 
 #define LEASE_WHY_MAX 400
 
-/* tests/spin/holding.pml models the same phases by the same names: change both together. */
+/* tests/spin/holding.pml models these phases by the same names. Change both together. */
 enum hold_phase {
 	/* The lock is not held yet. */
 	HOLD_WAITING,
@@ -25,7 +25,7 @@ enum hold_phase {
 	HOLD_RUNNING,
 	/* The command has ended. The lock is kept for the processes that it left running (--wait-all). */
 	HOLD_LEFTOVERS,
-	/* All processes of the job get --signal, then SIGKILL, until none is left. */
+	/* All processes of the job get --signal, and later SIGKILL, until none is left. */
 	HOLD_TERMINATING,
 	/* The release is being sent. The job has ended, or has never run. */
 	HOLD_RELEASING,
@@ -43,26 +43,26 @@ enum terminate_reason {
 	TERMINATE_MAX_RUN,
 	/* `rlock stop` has asked for it. */
 	TERMINATE_STOP,
-	/* A signal asked the command to end, so the processes that it left running must end too. */
+	/* A signal asked the command to end, so its leftovers must end as well. */
 	TERMINATE_LEFTOVERS,
-	/* --kill-child: the front or the renewer is dead. */
+	/* --kill-child was given, and the front or the renewer is dead. */
 	TERMINATE_ORPHANED,
 };
 
 struct lease {
 	/*
-	 * The members up to front are set before the front forks the renewer. Only lease_ms can change later: the renewer
-	 * reads it from the hold file when `rlock renew` has extended a lock without a command.
+	 * The members up to front are set before the front forks the renewer. After that only lease_ms can change: the
+	 * renewer reads it from the hold file if `rlock renew` has extended a lock without a command.
 	 */
 	int64_t lease_ms;
-	/* The pointer is valid in both processes, since neither of them has executed another program. */
+	/* valid in both processes, because neither of them has executed another program */
 	const struct opts *opts;
-	/* start of the wait for the lock */
+	/* when the wait for the lock began */
 	int64_t begun_ms;
 	/* deadline of the wait; INT64_MAX: none */
 	int64_t wait_end_ms;
 	enum rlock_kind kind;
-	/* The job is a command, or the process of --pid. With --owner there is no job. */
+	/* what the lock is for: a command, or the process of --pid; with --owner there is no job */
 	enum rlock_purpose purpose;
 	enum on_lost on_lost;
 	char hold_id[RLOCK_HOLD_ID_MAX];
@@ -78,29 +78,31 @@ struct lease {
 	/* enum hold_phase */
 	_Atomic int phase;
 	_Atomic int64_t acquired_ms;
-	/* INT64_MAX: no limit */
+	/* deadline of --max-run; INT64_MAX: no limit */
 	_Atomic int64_t max_run_end_ms;
-	/* when the last successful renewal was sent: the lease is counted from here */
+	/* when the last successful renewal was sent; the lease is counted from this time */
 	_Atomic int64_t sent_ms;
-	/* how late the worst wake-up was; each renewal reduces it */
+	/* lateness of the worst wake-up; each renewal reduces it */
 	_Atomic int64_t lateness_ms;
 	/* when the next iteration of the renewer's loop is due; INT64_MAX: the renewer waits for events only */
 	_Atomic int64_t next_iteration_ms;
 	/* enum terminate_reason, and when it was set */
 	_Atomic int reason;
 	_Atomic int64_t reason_ms;
-	/* The lock is lost. With --on-lost ignore, a loss sets no reason to terminate. */
+	/* The lock is lost. This is no reason to terminate the job with --on-lost ignore. */
 	atomic_bool is_lost;
 	/* The server has reported the loss. */
 	atomic_bool is_broken;
 	_Atomic int64_t lost_at_ms;
 	/* index of the lost name */
 	_Atomic size_t lost_name;
-	/* What has been reported to the user and the log: a front that takes over does not repeat it. */
+	/* what has been reported to the user and the log, so that a front that takes over does not repeat it */
 	atomic_bool is_loss_reported, is_loss_logged, is_denied_reported, is_signal_denied_reported;
 	/* enum terminate_reason */
 	_Atomic int reported_reason;
-	/* The process that has sent --signal to processes of the job; -1: an outer rlock; 0: none. */
+	/*
+	 * pid of the process that has sent --signal to processes of the job; -1: an outer rlock has; 0: no process has
+	 */
 	_Atomic pid_t term_sender;
 	/* SIGTERM, SIGINT or SIGQUIT was passed on to the command. */
 	atomic_bool was_asked_to_end;
@@ -112,7 +114,10 @@ struct lease {
 	_Atomic uint64_t signals, signals_in_hand;
 	/* number of signals that the renewer has passed on */
 	_Atomic int64_t signals_taken;
-	/* may_front_leave: the front may exit although leftovers keep the lock (rlock flock). has_front_left: it has. */
+	/*
+	 * may_front_leave: the front may exit although leftovers keep the lock (rlock flock). has_front_left: the front
+	 * has exited so.
+	 */
 	atomic_bool may_front_leave, has_front_left;
 	/* number of times that the command was stopped */
 	_Atomic int stops;
@@ -125,21 +130,23 @@ struct lease {
 	 * has forked for the command then sees the change, and ends instead of executing the command.
 	 */
 	_Atomic pid_t job_pid;
-	/* start time of the job in the kernel's ticks; 0: not known yet */
+	/* start time of the job in the kernel's ticks; 0: not known */
 	_Atomic uint64_t job_start;
-	/* errno of the exec; 0: the command was executed, or not yet */
+	/* errno of the exec, if it has failed; else 0 */
 	_Atomic int exec_error;
 	/* exit status as lease_record_end packs it; 0: the command has not ended */
 	_Atomic int64_t job_end;
 	/* when the job was first known to have ended, with --wait-all its last process as well; 0: not yet */
 	_Atomic int64_t ended_ms;
-	/* Exit code and signal of rlock. If no job has run: the code that says why, or the signal that ended the wait. */
+	/*
+	 * Exit code and signal of rlock. If no job has run: the code for the reason, or the signal that ended the wait.
+	 */
 	_Atomic int exit_code, exit_signal;
 	/* cause of the last failed renewal */
 	char why[LEASE_WHY_MAX];
 	/* bytes of the shared memory */
 	size_t size;
-	/* `rlock stop` has asked for the hold's end. The two members below are set before this one. */
+	/* `rlock stop` has asked this hold to end. The two members below are set before this one. */
 	atomic_bool is_stop_requested;
 	/* index of the name that the request was for */
 	_Atomic size_t stop_name;
@@ -155,7 +162,7 @@ struct lease {
 	} names[];
 };
 
-/* A lease in memory that a fork shares, with the settings of opts. NULL with errno. */
+/* Make a lease in memory that processes share after a fork, with the settings of opts. NULL with errno. */
 struct lease *lease_new(const struct opts *opts, enum rlock_kind kind, enum rlock_purpose purpose);
 void lease_free(struct lease *lease);
 
@@ -167,7 +174,7 @@ void lease_record_end(struct lease *lease, const siginfo_t *info);
 /* The exit code of the command, or the signal that ended it (not 0). False: the command runs, or its end was not seen. */
 bool lease_read_end(const struct lease *lease, int *code_out, int *signal_out);
 
-/* Whether the lock is waited for. */
+/* Whether the lock is still waited for. */
 bool lease_is_waiting(const struct lease *lease);
 /* Whether the lock is held, and its release has not begun. */
 bool lease_is_held(const struct lease *lease);
@@ -178,7 +185,7 @@ bool lease_is_before_job(const struct lease *lease);
 /* Whether the release has begun, or was done. */
 bool lease_is_releasing(const struct lease *lease);
 
-/* Whether a signal for the command has not been sent to it yet. */
+/* Whether there is a signal for the command that may not have been sent yet. */
 bool lease_has_signals(const struct lease *lease);
 
 /* Whether the command has been started and is not known to have ended. */
@@ -197,18 +204,18 @@ int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 
-/* Time from the sending of a successful renewal to the next one. */
+/* Time from the sending of a successful renewal to that of the next one. */
 int64_t lease_renewal_ms(const struct lease *lease);
 
 /* Earliest end of the lease on the server, counted from the last successful renewal. */
 int64_t lease_end_ms(const struct lease *lease);
 
-/* Deadline for sending SIGKILL to all processes of the job: they need the rest of the lease to end. */
+/* Deadline for sending SIGKILL to all processes of the job, which need the rest of the lease to end. */
 int64_t lease_kill_ms(const struct lease *lease);
 
 /*
- * Record how late a process was woken: it slept from asleep_ms, should have been woken at due_ms, and runs at now_ms. Late
- * wake-ups make lease_kill_ms earlier: on a busy machine a killed process takes longer to end.
+ * Record how late a process was woken: it slept from asleep_ms, should have been woken at due_ms, and runs at now_ms.
+ * Late wake-ups make lease_kill_ms earlier, because on a busy machine a killed process takes longer to end.
  */
 void lease_record_wakeup(struct lease *lease, int64_t asleep_ms, int64_t due_ms, int64_t now_ms);
 
@@ -227,13 +234,20 @@ void lease_record_loss(struct lease *lease);
 /* Record a stop request that a renewal has found. on_lost decides what happens to a process of --pid, as for a lost lock. */
 void lease_record_stop_request(struct lease *lease, const struct rlock_hold *hold);
 
-/* Set the reason if a deadline has passed. Call it before each decision, since the process may have been suspended. */
+/*
+ * Set the reason to terminate the job if a deadline has passed, or if a loss or stop request was recorded without it.
+ * If the lock then counts as lost, record that; with --on-lost ignore a loss sets no reason. Call this before each
+ * decision, since the process may have been suspended.
+ */
 void lease_check_deadlines(struct lease *lease, int64_t now_ms);
 
-/* Next deadline at which lease_check_deadlines sets a reason. */
+/* Next deadline at which lease_check_deadlines changes something; INT64_MAX: none. */
 int64_t lease_next_ms(const struct lease *lease);
 
-/* Whether the reason means --signal and then SIGKILL. False where --on-lost asks for --signal only, or for nothing. */
+/*
+ * Whether the job gets --signal and then SIGKILL. False without a reason, and if --on-lost asks for --signal only, or
+ * for nothing.
+ */
 bool lease_terminates_job(const struct lease *lease);
 
 /* What to do to the job now: nothing; send --signal and wait until lease_term_end_ms; send SIGKILL until all are gone. */
@@ -244,7 +258,10 @@ int64_t lease_term_end_ms(const struct lease *lease);
 
 /* Whether the lock was lost while the job ran. */
 bool lease_was_lost(const struct lease *lease);
-/* Whether the job ended by itself before any reason to terminate it: a later reason does not change the exit status. */
+/*
+ * Whether the job ended by itself before there was a reason to terminate it. A later reason does not change the exit
+ * status.
+ */
 bool lease_ended_by_itself(const struct lease *lease);
 
 #endif

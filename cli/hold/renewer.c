@@ -1,11 +1,11 @@
 /*
- * The loop that holds a lock. Each change of a hold is an event, and the table actions says what an event does in each
- * phase. While the library waits for a reply, it runs an iteration of the loop: no signal and no deadline waits for the
- * server.
+ * The loop that holds a lock. Each change of a hold is an event, and the table actions tells what an event does in each
+ * phase. While the library waits for a reply, it runs an iteration of the loop, so that no signal and no deadline waits
+ * for the server.
  *
- * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an epoll
- * with a timerfd; a pidfd of the front; and both ends of the dialog. Without COMMAND it also has the runtime directory, a
- * pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor.
+ * Once COMMAND runs, a renewer has these descriptors open: the connections to its servers or slots; a signalfd; an
+ * epoll with a timerfd; a pidfd of the front; and both ends of the dialog. Without COMMAND it also has the runtime
+ * directory, a pidfd of the process of --pid, and for the lock of a descriptor an inotify descriptor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -33,7 +33,8 @@
 /* How often to check what no event reports. */
 #define POLL_INTERVAL_MS 100
 /*
- * Put off work until the command has run for this time. The work would slow down short commands, most of which end before.
+ * Put off some work until the command has run for this time: the work would slow down short commands, most of which end
+ * before that.
  */
 #define START_FINISH_MS 20
 /*
@@ -42,8 +43,9 @@
  */
 #define START_WAIT_MS 20
 /*
- * Lower a raised priority for PRIORITY_PAUSE_MS if we use much processor time: more than BUSY_MAX_MS, plus a tenth of the
- * time since it was raised. A flood of signals, for example, must not take a processor from all others.
+ * If we use much processor time, lower a raised priority for PRIORITY_PAUSE_MS. Much is more than BUSY_MAX_MS, plus a
+ * tenth of the time since it was raised. A flood of signals, for example, must not let us take a processor from all
+ * others.
  */
 #define BUSY_MAX_MS 300
 #define BUSY_DIVISOR 10
@@ -54,14 +56,18 @@
 /* Retry soon after a failed renewal, then less often, but at least 20 times in a lease. */
 #define RETRY_MIN_MS 20
 #define RETRIES_IN_A_LEASE 20
-/* The first attempt to renew may take a ninth of the lease, the second two ninths: both fit before SIGTERM is due. */
+/*
+ * The first attempt to renew may take a ninth of the lease, and the second two ninths, so that both end before SIGTERM
+ * is due.
+ */
 #define ATTEMPTS_IN_A_LEASE 9
 #define ATTEMPT_MIN_MS 200
 /*
- * Check this often whether a process has closed its descriptor: no event reports that while another copy of it is open.
+ * How often to check whether a process has closed its descriptor. No event reports that while another copy of the
+ * descriptor is open.
  */
 #define DESCRIPTOR_POLL_MS 1000
-/* Touch the hold file at least this often: cleaners of /tmp remove files that are days old. */
+/* Touch the hold file at least this often, because cleaners of /tmp remove files that are days old. */
 #define TOUCH_MS 3600000
 
 struct renewer {
@@ -69,13 +75,13 @@ struct renewer {
 	struct lease *lease;
 	struct rlock_hold *hold;
 	struct job *job;
-	/* This process is the front, which has taken over. */
+	/* this process is the front, which has taken over */
 	bool is_front;
 	/* pid of a dead renewer that hangs in the kernel; 0: none */
 	pid_t hung;
-	/* pidfd of the command, where a hung renewer is its parent; -1: none, or the command has ended */
+	/* pidfd of a command whose parent is a hung renewer; -1: none, or the command has ended */
 	int job_fd;
-	/* The renewer that was killed may have sent the release. */
+	/* the renewer that was killed may have sent the release */
 	bool may_be_released;
 	/* start time of this process in the kernel's ticks */
 	uint64_t start;
@@ -89,11 +95,11 @@ struct renewer {
 
 	/* ---- the job ---- */
 
-	/* finish_start was called. */
+	/* finish_start was called, or is not needed */
 	bool is_start_finished;
-	/* The command was continued, or has ended, since it was stopped last. */
+	/* the command was continued, or has ended, since it was stopped last */
 	bool is_continued;
-	/* last value of lease->continued that we have acted on */
+	/* last value of lease->continued on which this process has acted */
 	int continued;
 	/* readable when a process closes the file of the caller's descriptor; -1: not watched */
 	int close_watch_fd;
@@ -105,9 +111,9 @@ struct renewer {
 	/* ---- renewals ---- */
 
 	bool is_requesting;
-	/* time from a failed renewal to the next attempt, and the limit of that attempt */
+	/* time from a failed renewal to the next attempt, and the longest time of that attempt */
 	int64_t retry_ms, attempt_ms;
-	/* when our priority was raised (INT64_MAX: it is not), and our processor time then */
+	/* when our priority was raised (INT64_MAX: it is not raised), and how much processor time we had used then */
 	int64_t raised_ms, raised_cpu_ms;
 };
 
@@ -161,7 +167,7 @@ bool hold_events_take_due(struct hold_events *events, enum hold_due due)
 	return true;
 }
 
-/* The first deadline. */
+/* Returns the first of the deadlines; INT64_MAX: none is set. */
 static int64_t hold_events_next_ms(const struct hold_events *events)
 {
 	int64_t next_ms = INT64_MAX;
@@ -171,7 +177,10 @@ static int64_t hold_events_next_ms(const struct hold_events *events)
 	return next_ms;
 }
 
-/* Sleep by the timer: a poll in which we are stopped would wait for the rest of its timeout after we are continued. */
+/*
+ * Sleep by the timer, and not by the timeout of poll(2): if we are stopped in a poll, the timeout does not count that
+ * time, and the rest would be waited for after we are continued.
+ */
 void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 {
 	struct pollfd any = { events->fd, POLLIN, 0 };
@@ -180,7 +189,10 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 
 	until_ms = min(until_ms, hold_events_next_ms(events));
 	is_long = now_ms >= events->shrink_ms && until_ms - now_ms > HOLD_SHRINK_MS;
-	/* A process that wakes more than once a second keeps its memory: to read it again would cost more. */
+	/*
+	 * Do not release memory if this process wakes more than once a second, because to read it again would cost
+	 * more.
+	 */
 	if (is_long)
 		events->shrink_ms = now_ms + HOLD_SHRINK_MS;
 	else if (now_ms < events->shrink_ms)
@@ -192,10 +204,10 @@ void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 		(void)rlock_poll(&any, 1, until_ms);
 }
 
-/* Descriptors that a renewer opens later: for the server, and for two files of /proc at a time. */
+/* Number of descriptors that a renewer opens later: for the server, and for two files of /proc at a time. */
 #define FDS_NEEDED 4
 
-/* Wake the front, so that it reads the lease. If that fails now (no memory, a full socket), retry later. */
+/* Wake the front, so that it reads the lease. If that is not possible now (no memory, a full socket), try it later. */
 static void wake_front(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_WAKE_FRONT] = INT64_MAX;
@@ -206,20 +218,20 @@ static void wake_front(struct renewer *renewer)
 /* ---- the table ---- */
 
 enum hold_event {
-	/* A signal asks for the end, and no command runs that could get the signal. */
+	/* A signal asks to end, and no command runs that could get the signal. */
 	EVENT_ASKED_TO_END,
 	/* There is a reason to terminate the job. */
 	EVENT_REASON,
-	/* The command itself has ended, or the process that the lock is for. */
+	/* The command itself has ended; without a command: the process that the lock is for. */
 	EVENT_JOB_ENDED,
 	/* All processes of the job have ended. */
 	EVENT_ALL_GONE,
-	/* The front has died; or, where the front has taken over, the renewer. */
+	/* The front has died; or, if the front has taken over, the renewer. */
 	EVENT_OTHER_DIED,
 	HOLD_EVENTS,
 };
 
-/* Set the deadline for a request that is under way, and the time at which the release must be done. */
+/* Set the deadline for a request that is under way, and the time at which the release must be complete. */
 static void plan_release(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_ABANDON] = rlock_now_ms() + ABANDON_MS;
@@ -227,8 +239,9 @@ static void plan_release(struct renewer *renewer)
 }
 
 /*
- * Begin to release a hold for which no job has run; ended_ms stays 0. The front may commit a lock without a command at the
- * same moment. The phase then stays HOLD_RUNNING, and the next iteration applies the same event to a running job.
+ * Begin to release a hold for which no job has run; ended_ms stays 0. But if the front commits a lock without a command
+ * at the same moment, the phase is HOLD_RUNNING and stays so. The next iteration then applies the same event to a
+ * running job.
  */
 static void enter_releasing_unused(struct renewer *renewer)
 {
@@ -281,7 +294,7 @@ static void end_job(struct renewer *renewer)
 	}
 }
 
-/* Act on the death of the other process: continue to hold the lock, or with --kill-child terminate the command. */
+/* Act on the death of the other process: continue to hold the lock; or, with --kill-child, terminate the command. */
 static void go_on_alone(struct renewer *renewer)
 {
 	if (renewer->lease->purpose == RLOCK_PURPOSE_PROCESS)
@@ -292,7 +305,7 @@ static void go_on_alone(struct renewer *renewer)
 	}
 }
 
-/* An event without an entry changes nothing. */
+/* What each event does in each phase. An event without an entry changes nothing. */
 static void (*const actions[HOLD_PHASES][HOLD_EVENTS])(struct renewer *) = {
 	[HOLD_STARTING] = { [EVENT_ASKED_TO_END] = enter_releasing_unused,
 			    [EVENT_REASON] = enter_releasing_unused,
@@ -330,7 +343,7 @@ static void record_stop(struct renewer *renewer)
 		wake_front(renewer);
 }
 
-/* Record the command's end before reaping it: if we are killed in between, the front reaps it and sees the status. */
+/* Record the command's end before reaping it. If we are killed in between, the front reaps it, and sees its status. */
 static void record_child(struct renewer *renewer, const siginfo_t *info)
 {
 	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
@@ -345,7 +358,7 @@ static void record_child(struct renewer *renewer, const siginfo_t *info)
 }
 
 /*
- * Act on the death of the hung renewer, whose children this process has adopted: renew immediately, unless the lease is
+ * The hung renewer has died, and this process has adopted its children. So renew immediately, unless the lease is
  * fixed.
  */
 static void end_hang(struct renewer *renewer)
@@ -364,14 +377,17 @@ static void reap(struct renewer *renewer)
 		if (child.si_pid == renewer->hung)
 			end_hang(renewer);
 		os_child_take(&child);
-		/* This child may have been the last process of the job: scan again. */
+		/* Scan again, since this child may have been the last process of the job. */
 		renewer->job->next_scan_ms = 0;
 	}
 }
 
 /* ---- signals ---- */
 
-/* Record before sending a signal that the command was asked to end: if we are killed in between, the front must know it. */
+/*
+ * Send a signal to the command. If the signal asks it to end, record that before, because the front must know it if we
+ * are killed in between.
+ */
 static void signal_command(struct renewer *renewer, int signal, bool continues)
 {
 	struct lease *lease = renewer->lease;
@@ -408,8 +424,8 @@ static void take_signal(struct renewer *renewer, int signal, bool continues)
 }
 
 /*
- * Send the signals that the front has passed on. Mark each signal while sending it: a front that takes over then sends at
- * most one signal twice, and loses none.
+ * Send the signals that the front has passed on. Mark each signal in signals_in_hand while sending it. So a front that
+ * takes over sends at most one signal twice, and loses none.
  */
 static void take_passed_on(struct renewer *renewer)
 {
@@ -429,9 +445,9 @@ static void take_passed_on(struct renewer *renewer)
 }
 
 /*
- * Whether a signal to the renewer counts as sent to rlock. A signal of the job does: the job knows the renewer as its
- * parent (kill $PPID). A signal from outside our PID namespace does as well. A signal of the terminal does until the
- * command has started: after that the command gets it itself. All others change nothing.
+ * Whether a signal to the renewer counts as sent to rlock. A signal from a process of the job does, because the job
+ * knows the renewer as its parent (kill $PPID). A signal from outside our PID namespace does as well. A signal of the
+ * terminal does until the command has started: after that the command gets it itself. Any other signal changes nothing.
  */
 static bool is_for_rlock(const struct renewer *renewer, const struct os_signal *info)
 {
@@ -457,7 +473,10 @@ static void read_signals(struct renewer *renewer)
 
 /* ---- the other process ---- */
 
-/* Continue the command if the front was continued alone. Do nothing if the command has run since, and was stopped again. */
+/*
+ * Continue the command if the front was continued alone. Do nothing if the command has run since then, and was stopped
+ * again.
+ */
 static void continue_after_front(struct renewer *renewer)
 {
 	const struct lease *lease = renewer->lease;
@@ -501,8 +520,8 @@ static void log_unread(struct renewer *renewer)
 }
 
 /*
- * Act on the front's death, after reading the records that it sent before. If the command was continued, continue a
- * stopped front.
+ * If the front has died, act on that, after reading the records that it had sent. If the front is stopped, and the
+ * command was continued, continue the front.
  */
 static void follow_front_state(struct renewer *renewer)
 {
@@ -514,14 +533,14 @@ static void follow_front_state(struct renewer *renewer)
 		log_unread(renewer);
 		dispatch(renewer, EVENT_OTHER_DIED);
 	} else if (renewer->lease->is_front_stopped && renewer->is_continued) {
-		/* Another process than the shell has continued the command: continue the front as well. */
+		/* Another process than the shell has continued the command, so continue the front as well. */
 		(void)os_process_signal(renewer->front_fd, SIGCONT);
 	}
 }
 
 /* ---- the job ---- */
 
-/* Whether only processes are left that we may not signal, and the lock is lost: to wait for them would protect nothing. */
+/* Whether it is useless to wait for the job: the lock is lost, and we may not signal any process that is left. */
 static bool is_waiting_futile(const struct renewer *renewer)
 {
 	const struct job_report *report = &renewer->job->report;
@@ -530,7 +549,10 @@ static bool is_waiting_futile(const struct renewer *renewer)
 	       rlock_now_ms() >= lease_end_ms(renewer->lease);
 }
 
-/* Check whether the process has closed the descriptor that the lock belongs to. A killed process has closed all. */
+/*
+ * Check whether the process has closed the descriptor that the lock belongs to. If the process was killed, it has
+ * closed all.
+ */
 static void check_descriptor(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -546,7 +568,7 @@ static void check_descriptor(struct renewer *renewer)
 	renewer->due_ms[DUE_DESCRIPTOR] = rlock_now_ms() + DESCRIPTOR_POLL_MS;
 }
 
-/* Record the end of the process of --pid. Stop watching its pidfd, which would wake us again and again. */
+/* Record the end of the process of --pid. Then stop watching its pidfd, which would wake us again and again. */
 static void record_target_end(struct renewer *renewer)
 {
 	if (!renewer->has_target_ended && os_is_ready(renewer->args->target_fd)) {
@@ -555,7 +577,10 @@ static void record_target_end(struct renewer *renewer)
 	}
 }
 
-/* Record the end of the command below a hung renewer, which does not reap it: read the status from the zombie. */
+/*
+ * Record the end of the command below a hung renewer. That renewer does not reap the command, so read its status from
+ * the zombie.
+ */
 static void record_command_end(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -605,7 +630,7 @@ static void follow_job(struct renewer *renewer)
 		dispatch(renewer, EVENT_ALL_GONE);
 }
 
-/* Read the hold file again before a fixed lease (--lease) ends: `rlock renew` may have extended the lease. */
+/* Before a fixed lease (--lease) ends, read the hold file again, since `rlock renew` may have extended the lease. */
 static void reload_lease(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -622,7 +647,7 @@ static void reload_lease(struct renewer *renewer)
 	hold_file_free(read);
 }
 
-/* Act on deadlines that have passed. After the end of the job a deadline terminates nothing. */
+/* Act on deadlines that have passed. When the job has ended, a deadline terminates nothing any more. */
 static void check_deadlines(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
@@ -667,8 +692,8 @@ static void adapt_priority(struct renewer *renewer)
 /* ---- the command ---- */
 
 /*
- * Start the command, unless the front is stopped or is being killed. The terminal of a stopped front may belong to another
- * job. A front that got SIGKILL still seems to run until a processor is free for its end.
+ * Start the command, unless the front is stopped or is being killed. If the front is stopped, its terminal may belong
+ * to another job. If the front got SIGKILL, it still seems to run until a processor is free for its end.
  */
 static void start_command(struct renewer *renewer)
 {
@@ -708,21 +733,27 @@ static void start_command(struct renewer *renewer)
 	/* Do not free the environment: a slow exec may still read it. */
 }
 
-/* Do what was put off until the command runs: it would have slowed the command down, or changed what it inherits. */
+/*
+ * Do the work that was put off until the command runs. Before, it would have slowed the command down, or changed what
+ * it inherits.
+ */
 static void finish_start(struct renewer *renewer)
 {
 	int64_t now_ms = rlock_now_ms();
 
 	renewer->is_start_finished = true;
 	renewer->due_ms[DUE_FINISH_START] = INT64_MAX;
-	/* Raise our priority only now: the command would have inherited our nice value. */
+	/* Raise our priority only now, because the command would have inherited our nice value. */
 	renewer->due_ms[DUE_RAISE] = now_ms;
 	/*
-	 * Return memory only from now on: after a short command, the release of the lock would have to load the pages
-	 * again.
+	 * Return memory only from now on. If it was returned during a short command, the release of the lock would have
+	 * to load the pages again.
 	 */
 	renewer->events->shrink_ms = now_ms + HOLD_SHRINK_MS;
-	/* Close what we inherited: a reader of the caller's pipe must see its end, although this process continues. */
+	/*
+	 * Close the descriptors that we inherited: a reader of the caller's pipe must see its end, although this
+	 * process continues.
+	 */
 	os_close_inherited(HELPER_NAME);
 	(void)!chdir("/");
 	wake_front(renewer);
@@ -750,7 +781,10 @@ static int64_t next_ms(const struct renewer *renewer)
 	return next;
 }
 
-/* Store when the next iteration is due: if it is overdue, the front treats us as hung. A release has its own limit. */
+/*
+ * Store when the next iteration is due. If it is overdue, the front treats us as hung. During a release keep the time
+ * that plan_release has set.
+ */
 static int64_t plan_iteration(struct renewer *renewer)
 {
 	int64_t at_ms = next_ms(renewer);
@@ -765,16 +799,19 @@ static void read_timer(struct renewer *renewer)
 	struct hold_events *events = renewer->events;
 	int64_t now_ms = rlock_now_ms();
 
-	/* Do not record a late wake-up during the wait: Ctrl-Z may have stopped us, so it does not show a busy machine. */
+	/*
+	 * Do not record a late wake-up during the wait, because Ctrl-Z may have stopped us. It would not show a busy
+	 * machine.
+	 */
 	if (now_ms >= events->timer_ms && lease_is_held(renewer->lease))
 		lease_record_wakeup(renewer->lease, events->set_ms, events->timer_ms, now_ms);
 	hold_events_read_timer(events, now_ms);
 }
 
 /*
- * rlock flock: let the front exit when COMMAND has ended, while the lock stays held for leftovers, as with flock(1). Wait
- * until leftovers were found: if there are none, the lock is released before the front exits, and the next flock -n gets
- * it.
+ * rlock flock: when COMMAND has ended, let the front exit while the lock stays held for leftovers, as with flock(1).
+ * First check that there are leftovers. If there are none, the lock is released before the front exits, so that the
+ * next flock -n gets it.
  */
 static void let_front_leave(struct renewer *renewer)
 {
@@ -808,8 +845,9 @@ static void follow_stop(struct renewer *renewer)
 }
 
 /*
- * Whether a request that is under way continues. A wait ends with a signal, with the front, or with the process of --pid. A
- * renewal ends when the release has waited for its reply for ABANDON_MS. A release ends by its own deadline.
+ * Whether a request that is under way continues. A request to acquire ends with a signal, with the front, or with the
+ * process of --pid. A renewal ends when the release has waited for its reply for ABANDON_MS. A release ends by its own
+ * deadline.
  */
 static bool should_request_continue(const struct renewer *renewer)
 {
@@ -822,8 +860,9 @@ static bool should_request_continue(const struct renewer *renewer)
 }
 
 /*
- * Run one iteration: find out what has happened, and act on it. Check the deadlines before reading signals. In the other
- * order, if we are stopped between the two, a command that ends in time would count as terminated by a deadline.
+ * Run one iteration: find out what has happened, and act on it. Check the deadlines before reading signals. In the
+ * other order, if we were stopped between the two, a command that ended in time would count as terminated by a
+ * deadline.
  */
 static bool process_events(void *ctx)
 {
@@ -859,8 +898,8 @@ static bool process_events(void *ctx)
 /* ---- renewals ---- */
 
 /*
- * The part of a lease that is certain after a renewal. For a read lock it is 30 s at most: a Java reader can shorten the
- * lease to that.
+ * The part of a lease that is certain after a renewal. For a read lock it is 30 s at most, because a Java reader can
+ * shorten the lease to that.
  */
 static int64_t sure_lease_ms(const struct lease *lease)
 {
@@ -898,8 +937,8 @@ static void record_loss(struct renewer *renewer)
 }
 
 /*
- * Deadline of the next attempt to renew. Several attempts fit into a lease, so that a new connection can replace a
- * connection without replies. Each attempt may take twice as long as the one before, for a slow server.
+ * Deadline of the next attempt to renew. Several attempts fit into a lease, so that a new connection can replace one
+ * without replies. For a slow server, each attempt may take twice as long as the one before.
  */
 static int64_t attempt_end_ms(struct renewer *renewer)
 {
@@ -984,8 +1023,8 @@ static void finish(struct renewer *renewer)
 	hold_events_clear(renewer->events);
 	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
 	/*
-	 * Mark the hold file, since the process may lock its descriptor again at this moment. The new rlock must not report
-	 * this hold as lost.
+	 * Mark the hold file, since the process may lock its descriptor again at this moment. Because of the mark, the
+	 * new rlock does not report this hold as lost.
 	 */
 	if (renewer->has_closed && args->hold_file != NULL)
 		hold_file_mark_abandoned(args->hold_file, true);
@@ -1023,7 +1062,10 @@ static void renewer_init(struct renewer *renewer, const struct hold_args *args, 
 	};
 }
 
-/* Acquire the lock. During the wait Ctrl-Z stops us together with the front. True: the lock is acquired. */
+/*
+ * Acquire the lock. During the wait Ctrl-Z stops us together with the front. True: the lock is acquired. False: the
+ * phase is HOLD_ENDED.
+ */
 static bool acquire(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -1042,7 +1084,10 @@ static bool acquire(struct renewer *renewer)
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
 		plan_renewal(renewer);
-		/* Release the lock if a signal, or the front's death, has ended the wait just when the lock was granted. */
+		/*
+		 * A signal, or the front's death, may have ended the wait just when the lock was granted. Then release
+		 * the lock.
+		 */
 		if (renewer->lease->exit_signal != 0 || renewer->front_fd < 0)
 			enter_releasing_unused(renewer);
 		return true;
@@ -1064,7 +1109,7 @@ int renewer_find(pid_t renewer, struct proc *out)
 	return EXIT_SYSTEM;
 }
 
-/* Write the hold file. 0, or the exit code after one line by message_error. */
+/* Write the hold file. Returns 0, or the exit code after one line by message_error. */
 static int save_file(const struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
@@ -1087,7 +1132,7 @@ static int save_file(const struct renewer *renewer)
 	file->lease_ms = renewer->lease->lease_ms;
 	file->sent_ms = renewer->lease->sent_ms;
 	file->acquired_ms = renewer->lease->acquired_ms;
-	/* Write our start time: if we end, an unlock must not kill another process that has got our pid. */
+	/* Write our start time as well: after our end, an unlock must not kill another process that has got our pid. */
 	code = renewer_find(getpid(), &self);
 	if (code != 0)
 		return code;
@@ -1126,7 +1171,10 @@ static void hand_over(struct renewer *renewer)
 	wake_front(renewer);
 }
 
-/* Set the name that ps shows of us. Until then our command line is that of the front, which the user started. */
+/*
+ * Set the name that ps shows for this process. Until now its command line was that of the front, which the user
+ * started.
+ */
 static void set_title(const struct opts *opts)
 {
 	char title[NAMES_SHOWN_MAX + sizeof(RENEWER_NAME) + 2], names[NAMES_SHOWN_MAX];
@@ -1173,7 +1221,7 @@ void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_m
 	_exit(0);
 }
 
-/* Complete our copy of a hold that the renewer has acquired. */
+/* Complete this process's copy of a hold that the renewer has acquired. */
 static void complete_hold(const struct hold_args *args)
 {
 	const struct lease *lease = args->lease;
@@ -1189,11 +1237,11 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	struct lease *lease = args->lease;
 	struct renewer renewer;
 
-	/* Never delay a renewal for a reader of standard error that does not read. */
+	/* Never let a renewal wait for a reader of standard error that does not read. */
 	message_set_deadline(0);
 	renewer_init(&renewer, args, job, events);
 	renewer.is_front = renewer.is_start_finished = true;
-	/* Correct the phase: the renewer started the command, and was killed before it set the phase. */
+	/* The renewer has started the command, and may have been killed before it set the phase. Correct the phase. */
 	if (lease->phase == HOLD_STARTING)
 		lease->phase = HOLD_RUNNING;
 	renewer.may_be_released = lease->phase == HOLD_RELEASING;

@@ -1,6 +1,7 @@
 /*
- * Hold a lock: acquire it, start the command, renew the lease, terminate the command if that is necessary, and release, all
- * over one connection. The renewer, a process that the front forks, does this. After the renewer's death the front does it.
+ * Hold a lock: acquire it, start the command, renew the lease, terminate the command if necessary, and release; all
+ * over one connection. This is done by the renewer, a process that the front forks. After the renewer's death the front
+ * does it.
  */
 #ifndef RENEWER_H
 #define RENEWER_H
@@ -12,13 +13,13 @@
 
 struct hold_file;
 
-/* The hold, and the job that it protects. The front sets all members before it forks the renewer. */
+/* The hold, and the job that it protects. All members are set before the front forks the renewer. */
 struct hold_args {
 	/* path of the command; NULL: the lock is for a process */
 	char *path;
-	/* connection over which nothing is sent before the fork */
+	/* connection for the renewer; before the fork only the probe of -n is sent over it (cmd_lock.c: is_busy) */
 	struct rlock_conn *conn;
-	/* the hold to acquire; the renewer has a copy of its own, and acquires that */
+	/* the hold to acquire; the fork gives the renewer its own copy, which it acquires */
 	struct rlock_hold *hold;
 	struct lease *lease;
 	/* hold file of a lock for a process; else NULL */
@@ -49,7 +50,7 @@ enum hold_due {
 	DUE_END,
 	/* The next iteration of the renewer's loop must have begun. */
 	DUE_ITERATION,
-	/* Check whether the renewer that got SIGKILL has ended. */
+	/* Check whether a renewer that got SIGKILL has ended. */
 	DUE_DEATH,
 	/* Fork another renewer. */
 	DUE_FORK,
@@ -58,13 +59,13 @@ enum hold_due {
 
 	/* Renew the lease. */
 	DUE_RENEWAL,
-	/* Do what was put off until the command runs. */
+	/* Do the work that was put off until the command runs. */
 	DUE_FINISH_START,
 	/* Wake the front, which could not be woken before. */
 	DUE_WAKE_FRONT,
 	/* Touch the hold file. */
 	DUE_TOUCH,
-	/* Check whether the process has closed the descriptor. */
+	/* Check whether the process has closed the descriptor that the lock belongs to. */
 	DUE_DESCRIPTOR,
 	/* Abandon the request that is under way, so that the release can be sent. */
 	DUE_ABANDON,
@@ -78,20 +79,20 @@ struct hold_events {
 	int64_t timer_ms, set_ms;
 	/* deadlines; INT64_MAX: none */
 	int64_t due_ms[HOLD_DUES];
-	/* from when on hold_events_sleep releases memory */
+	/* when hold_events_sleep may begin to release memory; INT64_MAX: never */
 	int64_t shrink_ms;
 };
-/* False with errno. No deadline is set. */
+/* Open the epoll and the timer, and set no deadline. False with errno. */
 bool hold_events_open(struct hold_events *events);
-/* Whether that deadline has passed. If so, clear it: each deadline is reported once. */
+/* Whether that deadline has passed. If so, clear it, so that each deadline is reported once. */
 bool hold_events_take_due(struct hold_events *events, enum hold_due due);
 /*
- * Sleep until until_ms, until a deadline, or until a descriptor is ready. From shrink_ms on, release memory before a long
- * sleep, at most once in HOLD_SHRINK_MS: a lock can be waited for or held for hours.
+ * Sleep until until_ms, until a deadline, or until a descriptor is ready. From shrink_ms on, release memory before a
+ * long sleep, since a lock can be waited for or held for hours; but at most once in HOLD_SHRINK_MS.
  */
 #define HOLD_SHRINK_MS 1000
 void hold_events_sleep(struct hold_events *events, int64_t until_ms);
-/* Read the timer, so that it does not wake us again. */
+/* Read the timer, so that it does not wake us again for the same time. */
 void hold_events_read_timer(struct hold_events *events, int64_t now_ms);
 void hold_events_close(const struct hold_events *events);
 
@@ -102,7 +103,7 @@ void hold_events_close(const struct hold_events *events);
 _Noreturn void renewer_run(const struct hold_args *args, struct job *job, int64_t forked_ms,
 			   int front_fd, int dialog_fd, int unread_fd);
 
-/* Find the renewer in /proc. 0, or the exit code after one line by message_error. */
+/* Find the renewer in /proc. Returns 0, or the exit code after one line by message_error. */
 int renewer_find(pid_t renewer, struct proc *out);
 
 /*
