@@ -1,6 +1,6 @@
 /*
  * Faults during a request: a right is missing, the server's memory is full, the connection is cut, or the server is stopped for
- * longer than the client waits. And requests that arrive twice, immediately or much later.
+ * longer than the client waits. Also requests that arrive a second time, immediately or much later.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,14 +12,14 @@
 
 #include "model.h"
 
-/* Shorter than a server stays stopped, longer than a request takes. */
+/* The timeout of short_conn: longer than a request takes. A server can stay stopped for longer than this. */
 #define SHORT_TIMEOUT_MS 150
 
 enum disturbance disturbance;
 unsigned long cuts;
 struct rlock_conn *conn, *steady_conn;
 
-/* A connection of another user, and one with a short timeout, for servers that do not answer. */
+/* user_conn: a connection of the user from whom rights are taken. short_conn: one with a short timeout, for a stopped server. */
 static struct rlock_conn *user_conn, *short_conn;
 
 /* ---- rights ---- */
@@ -69,7 +69,10 @@ static void take_right(void)
 	size_t which = random_below(COUNT_OF(rights) + COUNT_OF(keys) + 1);
 
 	state.right = "resetchannels";
-	/* Often PEXPIRE: in many places of the scripts, a key would last for ever without it. */
+	/*
+	 * Often take the right to PEXPIRE: the scripts call it in many places, and a key that they leave without a TTL would last
+	 * for ever.
+	 */
 	if (one_in(3))
 		state.right = "-pexpire";
 	else if (which < COUNT_OF(rights))
@@ -129,7 +132,10 @@ struct rlock_conn *disturb(void)
 		DENIED, DENIED, DENIED_TO_USER, FULL, FULL, CUT, CUT
 	};
 
-	/* Not with several servers: one that lacks a right does a part of the request, and the result can be any status. */
+	/*
+	 * Do not take a right from one of several servers: that server then does a part of the request, and the result can be any
+	 * status.
+	 */
 	disturbance = !one_in(3) ? NONE : one_in(25) ? STOPPED : all[random_below(COUNT_OF(all))];
 	if (topology == SEVERAL && (disturbance == DENIED || disturbance == DENIED_TO_USER))
 		disturbance = CUT;
@@ -171,7 +177,10 @@ void undisturb(void)
 		reconnect();
 }
 
-/* Connect again. The library then knows that the connection was cut, and does not repeat the next request. */
+/*
+ * Send PING over all connections, so that those that were cut connect again. Otherwise the library would notice the cut only at
+ * the next request, and would repeat that request.
+ */
 void reconnect(void)
 {
 	struct rlock_conn *all[] = { conn, steady_conn, user_conn, short_conn };
@@ -199,7 +208,7 @@ bool is_status_open(void)
 	return disturbance != NONE && disturbance != CUT;
 }
 
-/* 100 ms are enough if a retry cannot succeed: the user lacks a right, or the server is stopped. */
+/* If the user lacks a right or the server is stopped, retries cannot succeed: then allow only 100 ms. */
 int64_t deadline_of_request(void)
 {
 	return disturbance == NONE || disturbance == FULL || disturbance == CUT
@@ -239,8 +248,8 @@ void disturb_end(void)
 }
 
 /*
- * Whether the request may join a queue, by its options (lua/inc/request.lua). Do not send it again: it would add a waiter that no thread
- * stands for.
+ * Whether the options of the request (lua/inc/request.lua) allow it to join a queue. Such a request is not sent again: it could
+ * add a waiter for which no thread waits.
  */
 static bool may_join(const struct server_command *command)
 {
@@ -267,7 +276,10 @@ void collect_requests(void)
 	}
 }
 
-/* Discard the newest requests instead of recording them: sent again, they would break holds that clients rely on. */
+/*
+ * Discard the newest requests, so that they are not sent again. Otherwise an old request to break the lock, for example, could
+ * break holds that clients rely on.
+ */
 void drop_requests(void)
 {
 	struct server_command command;
@@ -284,7 +296,10 @@ static bool replay(size_t index, const char *what)
 	return true;
 }
 
-/* Send a request again. Not with several servers: there a waiter repeats an attempt that it has undone, with the same hold id. */
+/*
+ * Send the newest request again. Not with several servers: a caller without a quorum undoes its attempt and repeats it with the
+ * same hold id, so a late copy of the attempt could grant or undo that hold.
+ */
 bool step_resend(void)
 {
 	return topology != SEVERAL && request_count > 0 && replay(request_count - 1, "resends");

@@ -13,13 +13,13 @@
 #define REMEMBER_MS (60 * MINUTE_MS)
 
 const struct rlock_name name = { LOCK, sizeof(LOCK) - 1 };
-/* The hold of a process that reads requests to stop. */
+/* The record of all holds: a process that reads stop requests, so a hold can be asked to stop. */
 const struct rlock_record holder_record = {
 	RLOCK_PURPOSE_COMMAND, 1, true, { 1, 2, 3, 4 }, RLOCK_PLAIN
 };
 
 static char owners[OWNERS][RLOCK_OWNER_MAX];
-/* The last hold that was released: a step releases it a second time. */
+/* The last hold that was released. step_release_again releases it a second time. */
 static struct rlock_hold *released;
 
 /* ---- acquire ---- */
@@ -28,7 +28,7 @@ enum rlock_kind any_kind(void)
 {
 	if (is_readwrite())
 		return one_in(3) ? RLOCK_WRITE : RLOCK_READ;
-	/* Sometimes a plain lock of the same name: it ignores the queue. */
+	/* For a fair lock, sometimes choose a plain one of the same name: it ignores the queue. */
 	return is_fair() && one_in(6) ? RLOCK_PLAIN : kind;
 }
 
@@ -51,7 +51,10 @@ void wish_init(struct wish *wish, enum rlock_kind of_kind)
 	wish->spec.take = is_semaphore() ? 1 : 0;
 }
 
-/* Choose a new owner, or one of an earlier request. That owner makes the request itself, or a nested call inherits it. */
+/*
+ * Choose a new owner, or one of an earlier request. Either it becomes the owner of this request, or the request inherits it, as a
+ * nested call does.
+ */
 static void choose_owner(struct wish *wish)
 {
 	char *owner = owners[random_below(OWNERS)];
@@ -66,7 +69,10 @@ static void choose_owner(struct wish *wish)
 	}
 }
 
-/* If the counter exists, it issues a token in any case. before: its value before the request. */
+/*
+ * Check the token of a grant. before: the value of the fencing counter before the request; 0: there was no counter. A token must
+ * be larger than that. There must be one if it is_wanted, or if the counter existed.
+ */
 static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t before)
 {
 	int64_t token = rlock_hold_token(handle, 0);
@@ -75,7 +81,7 @@ static void check_token(const struct rlock_hold *handle, bool is_wanted, int64_t
 		fail("the token is %" PRId64 " after %" PRId64, token, before);
 }
 
-/* Check the owner, the count and the slots of a grant, by the snapshot before the request. */
+/* Check the owner and the slots of a grant: both were predicted before the request. Check its count by a new snapshot. */
 static void check_grant(const struct wish *wish, const struct rlock_hold *handle,
 			const char *reentered, const char *slots)
 {
@@ -98,8 +104,8 @@ static void check_grant(const struct wish *wish, const struct rlock_hold *handle
 }
 
 /*
- * Check a failed acquisition. A denied request may have been done half-way. Not on a new connection, which first checks its user's
- * rights.
+ * Check a failed acquisition. A request that was denied may have been carried out half-way, but not if is_first: the first
+ * request on a new connection tries its user's rights before it changes anything.
  */
 static void check_failure(const struct wish *wish, enum rlock_status status, bool is_first)
 {
@@ -110,7 +116,7 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 	}
 	if (status == RLOCK_EACL && !is_first)
 		state.is_dirty = true;
-	/* Leaving the queue may have been denied as well. */
+	/* The fault may also have kept this waiter from leaving the queue. */
 	state.has_dead_waiter |= wish->request.wait_ms > 0 && disturbance != NONE;
 	count_event(status == RLOCK_BUSY        ? "times it was busy"
 		    : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"
@@ -119,8 +125,9 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 }
 
 /*
- * How long to retry an acquisition that is unexpectedly busy. On a slow server, the request of an earlier step and its undo can
- * arrive after our snapshot: the lock is then busy for a moment. A hold that stayed would be busy until its lease ends.
+ * How long to retry an acquisition from several servers that is busy against the prediction. On a slow server, the request of an
+ * earlier step and its undo can arrive after our snapshot, so the lock is busy for a moment. A hold that stays is still found: it
+ * makes the lock busy until its lease ends.
  */
 #define LATE_REQUESTS_MS 500
 
@@ -154,7 +161,7 @@ static bool acquire(struct wish *wish)
 
 	if (are_slots_known)
 		are_slots_known = predict_slots(wish->spec.take, slots);
-	/* A new connection tries its rights before it acquires a lock. */
+	/* is_first: use a new connection, on which the script tries the user's rights before it acquires the lock. */
 	if (is_first)
 		new_user_connection();
 	by = disturb();
@@ -197,7 +204,7 @@ static bool step_acquire(void)
 	return acquire(&wish);
 }
 
-/* Acquire the lock again, by an owner that holds it. */
+/* Acquire the lock again for an owner that holds it. */
 static bool step_reenter(void)
 {
 	const struct relied *hold = any_hold(true);
@@ -227,14 +234,17 @@ static bool step_other_kind(void)
 
 /* ---- release, renew, keep ---- */
 
-/* On a server whose memory is full, no hold is lost, and each release succeeds. */
+/* Check a request to a server whose memory is full: a release, a renewal, or a request to keep a hold must succeed there, too. */
 static void check_full(const char *what, enum rlock_status status, enum rlock_status want)
 {
 	if (disturbance == FULL && want == RLOCK_OK && topology != SEVERAL)
 		check_status(what, status, RLOCK_OK, steady_conn);
 }
 
-/* A denied request, or one while the slot moved, may have been done half-way: record that in state. */
+/*
+ * Record in state what a request may have left: waiters that were not notified; or, if it failed while a right was missing or the
+ * slot moved, a change that was made half-way.
+ */
 static void record_halves(enum rlock_status status)
 {
 	state.is_unnotified |= status == RLOCK_NOT_NOTIFIED;
@@ -260,11 +270,14 @@ static int64_t remember(struct relied *hold)
 
 	rlock_hold_set_remember(hold->handle, REMEMBER_MS);
 	rlock_hold_set_end(hold->handle, &end);
-	/* A nested hold and a kept hold are not remembered. */
+	/* The server does not remember how this hold ends if its owner has other holds, or if it is kept. */
 	return holder != NULL && holder->count == 1 && !holder->is_kept ? count : 0;
 }
 
-/* The number that the server remembers as the exit status of the last holder; 0: none. */
+/*
+ * The number of the last holder whose end the server remembers: remember() stores it as the exit status, from 1 on. 0: no end is
+ * remembered.
+ */
 static int64_t last_remembered(void)
 {
 	return strtoll(now.remembered + strcspn(now.remembered, "0123456789"), NULL, 10);
@@ -305,7 +318,7 @@ static bool step_release(void)
 	record_halves(status);
 	if (status == RLOCK_OK || status == RLOCK_NOT_HELD)
 		check_released(hold, status == RLOCK_OK ? remembered : 0);
-	/* A denied release of a semaphore may have removed the permits, and left the record of the hold. */
+	/* A release of a semaphore that was denied may have released the permits, but left the record of the hold. */
 	state.is_dirty |=
 		is_semaphore() && (disturbance == DENIED || disturbance == DENIED_TO_USER);
 	count_event(status == RLOCK_OK         ? "times it was released"
@@ -354,7 +367,7 @@ static bool step_renew(void)
 	by = disturb();
 	trace("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
 	sent_ms = rlock_now_ms();
-	/* Retry here: rlock_hold_release leaves that to its caller. */
+	/* Retry here: rlock_renew sends its request only once. */
 	do
 		status = rlock_renew(by, hold->handle, lease_ms, deadline_of_request());
 	while (status == RLOCK_ENET && disturbance == CUT && tries++ < 5);
@@ -371,7 +384,7 @@ static bool step_renew(void)
 			     rlock_hold_ttl_ms(hold->handle));
 	}
 	if (status == RLOCK_NOT_HELD) {
-		/* A hold that the server has lost must be lost for a reason that the model knows. */
+		/* If no fault disturbed the renewal, the server may have lost the hold only for a reason that the model knows. */
 		if (disturbance == NONE && !hold->is_lost && !hold->is_kept &&
 		    hold->lasts_ms > rlock_now_ms() && world.losses == hold->losses)
 			fail("a hold was lost");
@@ -384,7 +397,7 @@ static bool step_renew(void)
 	return true;
 }
 
-/* Wait until this hold has ended on the server. */
+/* Wait until end_ms, and until this kept hold has ended by the server's clock, too. */
 static void await_end(const char *id, int64_t end_ms)
 {
 	int64_t limit_ms = deadline_of_wait();
@@ -417,7 +430,7 @@ static bool step_keep_until(void)
 		check_full("keep until", status, want);
 	record_halves(status);
 	count_event(status == RLOCK_OK ? "times it was kept" : "times it could not be kept");
-	/* A hold that was asked to stop is released, not kept. */
+	/* A hold that was asked to stop has been released instead of kept: forget it. */
 	if (status != RLOCK_OK || hold->is_stop_requested || topology == SEVERAL) {
 		forget(hold);
 		return true;
@@ -477,7 +490,10 @@ static const struct rlock_stop_hold *hold_in(const struct rlock_stop_request *st
 	return NULL;
 }
 
-/* Check that a hold on the server was asked, unless it is kept. */
+/*
+ * Check what rlock_request_stop found for this hold. A hold that the server has must be found, and must have been asked to stop
+ * unless it is kept.
+ */
 static void expect_asked(struct relied *hold, const struct rlock_stop_hold *found)
 {
 	const struct record *record = hold->handle != NULL ? record_of(hold->id) : NULL;
@@ -490,7 +506,7 @@ static void expect_asked(struct relied *hold, const struct rlock_stop_hold *foun
 		     found == NULL ? "not found" : "asked, or not, and kept");
 }
 
-/* Ask the holders to stop. Exactly the holds on the server are asked, without the kept ones. */
+/* Ask all holders, or one owner, to stop. All their holds on the server must be asked, except kept ones. */
 static bool step_stop(void)
 {
 	const struct relied *one = one_in(2) ? any_hold(true) : NULL;
@@ -574,7 +590,7 @@ static bool step_resize(void)
 
 /* ---- what no client holds, and losses ---- */
 
-/* Release a hold that no client has: a late or abandoned request has acquired it. */
+/* Release a hold on the server that belongs to no client of the model: a late or abandoned request has acquired it. */
 static bool step_release_unknown(void)
 {
 	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
@@ -614,8 +630,9 @@ static bool step_release_unknown(void)
 }
 
 /*
- * Whether the deletion of the key would take away the heartbeat of a dead waiter that is still in the queue. It would then be taken
- * for a waiter of Redisson's, and with replicas, where Redisson may be subscribed, it would keep its position until its deadline.
+ * Whether this is the key of the heartbeats, and waiters in the queue may need theirs. A dead waiter without a heartbeat would be
+ * taken for one of Redisson's. If there are replicas, to which Redisson may be subscribed, such a waiter keeps its position until
+ * its deadline.
  */
 static bool is_heartbeat_needed(const char *key)
 {
@@ -625,8 +642,9 @@ static bool is_heartbeat_needed(const char *key)
 }
 
 /*
- * Delete a key, as users, Redisson's forceUnlock, or its expiry do. Every key that is created afterwards has a TTL. Only waiters for
- * a fair lock find the deletion soon: no client notifies them.
+ * Delete a key, as users, Redisson's forceUnlock, or its expiry do. Every key that is created afterwards must have a TTL. Waiters
+ * are not notified of the deletion, and only those for a fair lock find it soon. So while threads wait, only the key of a fair
+ * lock itself is deleted.
  */
 static bool step_delete_key(void)
 {
@@ -655,7 +673,10 @@ static bool step_delete_key(void)
 	return true;
 }
 
-/* Let time pass for a reader that does not renew: its shorter timeout keys expire. */
+/*
+ * Do what happens when a reader does not renew for some time: delete those of its timeout keys that would expire within that
+ * time.
+ */
 static bool step_lapse(void)
 {
 	int64_t passed_ms = (15 + 10 * (int64_t)random_below(6)) * MINUTE_MS;
@@ -699,7 +720,10 @@ void release_all(void)
 	released = NULL;
 }
 
-/* Whether a key may stay after everything was broken: the counter and the total of a semaphore, the tokens, the last holder. */
+/*
+ * Whether no such key may exist after everything was broken. These may: the counter of tokens, the last holder, the next turn,
+ * the counter and the total of a semaphore; and the queue, if a dead waiter can be in it, or with several servers.
+ */
 static bool is_left(const char *key)
 {
 	static const char *const of_waiters[] = {
@@ -753,7 +777,10 @@ static bool step_clean(void)
 	return true;
 }
 
-/* Break everything after requests that failed half-way: few invariants hold in that state, so it must not last. */
+/*
+ * Break everything after a request that failed half-way, or after a part of the lock was deleted or has expired: until then, few
+ * invariants can be checked.
+ */
 static bool step_clean_halves(void)
 {
 	return (state.is_dirty || state.is_partial || state.has_lapsed) && step_clean();

@@ -9,7 +9,10 @@
 
 #include "model.h"
 
-/* How far times may differ: time passes while a script runs. Leases differ by minutes, so this hides no fault. */
+/*
+ * By how much two times that should be the same may differ, since time passes while a script runs. The model's leases differ by
+ * minutes, so this tolerance hides no fault.
+ */
 #define SLACK_MS 2000
 
 struct relied holds[HOLDS];
@@ -49,8 +52,8 @@ void extend_hold(struct relied *hold)
 	int64_t lasts_ms = rlock_hold_sent_ms(hold->handle) + rlock_hold_lease_ms(hold->handle);
 
 	/*
-	 * A request with a shorter lease does not shorten a longer one. But one of several servers that has restarted knows only the last
-	 * lease.
+	 * A renewal with a shorter lease does not make the hold end earlier. But one of several servers, if it was restarted
+	 * since, knows only the lease of the last request: rely on no more than that.
 	 */
 	if (lasts_ms > hold->lasts_ms || topology == SEVERAL)
 		hold->lasts_ms = lasts_ms;
@@ -74,7 +77,7 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 	(void)snprintf(hold->id, sizeof(hold->id), "%s", rlock_hold_id(handle));
 	(void)snprintf(hold->owner, sizeof(hold->owner), "%s", rlock_hold_owner(handle, 0));
 	extend_hold(hold);
-	/* If the server was killed after the grant and before this call, it has lost the hold. */
+	/* If a server was killed after the request was sent, it has perhaps lost the hold. */
 	if (rlock_hold_sent_ms(handle) <= world.lost_ms) {
 		hold->losses--;
 		hold->is_lost = topology == SINGLE;
@@ -111,7 +114,7 @@ bool has_permits(const struct record *record, int64_t left_ms)
 	return true;
 }
 
-/* Whether the server of the last snapshot has everything that the hold needs, for as long as its client relies on the hold. */
+/* Whether the server of the last snapshot has all keys and fields of the hold, and keeps them for left_ms more. */
 static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 {
 	const struct record *record = record_of(hold->id);
@@ -119,7 +122,10 @@ static bool is_kept_by_server(const struct relied *hold, int64_t left_ms)
 
 	if (record == NULL)
 		return false;
-	/* A request that failed half-way may have removed a part of another hold of its owner, until the next renewal. */
+	/*
+	 * A request that failed half-way may have shortened a hold of its owner until the next renewal: then the hold only needs
+	 * to exist.
+	 */
 	if (state.is_dirty)
 		left_ms = 1;
 	if (is_semaphore())
@@ -162,7 +168,10 @@ static bool is_writer(const struct record *record)
 
 static bool have_one_owner(const struct record *a, const struct record *b)
 {
-	/* An owner is its UUID, up to the ':'. */
+	/*
+	 * All fields of an owner begin with its UUID and ':'. The rest can differ: ":write" of a write hold; ":lingering:" and a
+	 * time of a kept hold.
+	 */
 	return strncmp(a->field, b->field, strcspn(a->field, ":") + 1) == 0;
 }
 
@@ -172,7 +181,10 @@ static void check_exclusion(void)
 		for (size_t j = 0; j < i; j++) {
 			const struct record *a = &now.records[i], *b = &now.records[j];
 
-			/* After a lock was partly deleted, a remaining field is no hold. */
+			/*
+			 * After a part of the lock was deleted, a record can remain without its field in the lock hash: it is no
+			 * hold.
+			 */
 			if (state.is_partial && (holder_field_of(a->field, "") == NULL ||
 						 holder_field_of(b->field, "") == NULL))
 				continue;
@@ -182,10 +194,13 @@ static void check_exclusion(void)
 		}
 }
 
-/* Every key has a TTL, by the server's clock. A kept hold may end within milliseconds. */
+/* Check that every key has a TTL. */
 static void check_ttls(void)
 {
-	/* Keys without a TTL: those of Redisson, and the fencing counter, since no token may be issued twice. */
+	/*
+	 * Keys that may have no TTL, since Redisson sets none: counter and permits of a semaphore, queue and deadlines of a fair
+	 * lock. The fencing counter below has none since no token may be issued twice.
+	 */
 	static const char *const without[][2] = {
 		{ LOCK, "{" LOCK "}:timeout" },
 		{ "redisson_lock_queue:{" LOCK "}", "redisson_lock_timeout:{" LOCK "}" },
@@ -223,13 +238,19 @@ static void check_counts(void)
 	for (size_t i = 0; i < now.holder_field_count; i++) {
 		const struct holder_field *holder = &now.holder_fields[i];
 
-		/* A kept hold may end a little later than its record: on a busy machine, time passes while the script runs. */
+		/*
+		 * Do not compare a kept hold that is about to end or has ended: its field may remain a little longer than its
+		 * record.
+		 */
 		if (!is_javas(holder->field) && (!holder->is_kept || holder->ttl_ms > MOMENT_MS) &&
 		    holder->count != records_of(holder->field))
 			fail("'%s' has %ld holds, and %ld records", holder->field, holder->count,
 			     records_of(holder->field));
 	}
-	/* A kept hold of a writer may still be in the lock after its end, in either mode. */
+	/*
+	 * The field of a writer's kept hold may remain after the end of the hold. So in the mode "write" count all writers, and
+	 * in the mode "read" only those that have not ended.
+	 */
 	for (size_t i = 0; i < now.holder_field_count; i++) {
 		writers += now.holder_fields[i].is_writer ? 1 : 0;
 		live_writers +=
@@ -243,7 +264,10 @@ static void check_counts(void)
 		     now.is_writing ? "write" : "read", writers, now.holder_field_count);
 }
 
-/* The lock lasts no longer than its longest hold: the lease of a released hold does not count. */
+/*
+ * Check that the lock's key expires with the longest hold in it. A longer lease of a hold that was released must not count any
+ * more.
+ */
 static void check_end(void)
 {
 	int64_t longest_ms = 0;
@@ -271,7 +295,10 @@ static bool is_timeout_of_any(const char *key)
 	return false;
 }
 
-/* A free lock has left no key, and a reader has one timeout key for each hold. */
+/*
+ * Check that a free lock has no hash of holds and no set of ends, and that each timeout key of a reader belongs to one of its
+ * holds.
+ */
 static void check_keys(void)
 {
 	static const char *const of_holders[] = { "rlock_holds:{" LOCK "}",
@@ -291,7 +318,7 @@ static void check_keys(void)
 	}
 }
 
-/* Each request to stop belongs to a record. */
+/* Check that each stop request belongs to the record of a hold. */
 static void check_requests(void)
 {
 	for (size_t i = 0; i < now.holds->elements; i += 2) {
@@ -336,7 +363,7 @@ void mark_slots(const struct record *record, bool is_used[SLOTS_MAX])
 	}
 }
 
-/* No two holds have the same slot, and the field of slots in use has each slot of a hold. */
+/* Check that no two holds have the same slot, and that the field "slots" marks each slot of a hold as used. */
 static void check_slots(void)
 {
 	bool is_used[SLOTS_MAX] = { false };
@@ -357,7 +384,7 @@ static void check_permits(void)
 		     now.free, held_permits(), state.rsemaphore_permits, now.total);
 }
 
-/* Each waiter of ours in the queue has a deadline, for Redisson, and a heartbeat. */
+/* Check that each waiter of ours in the queue has a heartbeat, and a deadline for Redisson's clients. */
 static void check_queue(void)
 {
 	for (size_t i = 0; i < now.queue->elements; i++) {

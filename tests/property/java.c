@@ -1,6 +1,6 @@
 /*
- * What Redisson's clients do on the server, without reading our keys: they wait for a fair lock, and remove waiters of ours, whose
- * heartbeats they do not see; and they acquire permits of both of Redisson's semaphores.
+ * What Redisson's clients do on the server, without reading our keys. They wait for a fair lock, and may remove waiters of ours,
+ * whose heartbeats they do not see. They acquire permits of both of Redisson's semaphores.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #define PERMITS "{" LOCK "}:timeout"
 #define WAITERS 2
 
-/* Owners that are subscribed to their channels; empty: none. */
+/* Owners of Redisson's waiters that are subscribed to a channel of their own; an empty text: no owner. */
 static char subscribed[WAITERS][32];
 static unsigned long number;
 
@@ -124,7 +124,7 @@ static bool step_dead_joins(void)
 	return true;
 }
 
-/* A waiter leaves the queue, and notifies no other. */
+/* A waiter leaves the queue, and does not notify the other waiters. */
 static bool step_leaves(void)
 {
 	const char *owner = subscribed[random_below(WAITERS)];
@@ -140,7 +140,7 @@ static bool step_leaves(void)
 	return true;
 }
 
-/* The head acquires the free lock, and lowers each deadline as Redisson does. */
+/* The head of the queue acquires the free lock, and lowers the deadlines of all other waiters, as Redisson does. */
 static bool step_acquires(void)
 {
 	char owner[32];
@@ -175,7 +175,7 @@ static bool step_releases(void)
 	return true;
 }
 
-/* Lower the deadline of a live waiter of ours, or remove the waiter, as a client of Redisson's might do. It must keep its position. */
+/* Set the deadline of a live waiter of ours to the past. The waiter must still keep its position (check_order). */
 static bool step_set_deadline_back(void)
 {
 	const char *owner = any_waiting_owner();
@@ -211,7 +211,7 @@ static bool step_remove_head(void)
 	return true;
 }
 
-/* Add a waiter of ours whose heartbeat is old: it is dead, whatever its deadline is. */
+/* Add a waiter of ours at the head of the queue. Its heartbeat is old, so it is dead although its deadline is in the future. */
 static bool step_dead_of_ours(void)
 {
 	take_snapshot(world.at);
@@ -247,7 +247,10 @@ static void give_permit(void)
 		  "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))");
 }
 
-/* Acquire a permit without an end, or with a late end; or an expired permit of a dead client, which our next request reclaims. */
+/*
+ * Acquire a permit that never ends, that ends late, or that has already expired, as that of a dead client. The next request of
+ * ours reclaims an expired one.
+ */
 static bool step_takes_permit(void)
 {
 	static const char *const scores[] = { "922337203685477", "9000000000000", "1000" };
@@ -293,7 +296,7 @@ static bool step_semaphore(void)
 	return true;
 }
 
-/* Reclaim a permit too early, as a client of Redisson's does whose clock is ahead. */
+/* Reclaim a permit of a hold before its lease ends, as a client of Redisson's does if its clock is ahead. */
 static bool step_lose_permit(void)
 {
 	struct relied *hold = any_hold(true);
@@ -325,7 +328,7 @@ bool step_java(void)
 {
 	if (topology != SINGLE)
 		return false;
-	/* Choose several times: most of these steps are possible only at few moments. */
+	/* Choose up to eight times: each of these steps is possible only in some states of the lock. */
 	for (int tries = 0; is_fair() && tries < 8; tries++)
 		if (random_step(fair_choices, COUNT_OF(fair_choices)))
 			return true;

@@ -1,7 +1,7 @@
 /*
- * Take random steps with a lock on real servers, while rights are missing, memory is full, connections are cut, requests arrive late or
- * twice, servers die, and others take over. After each step the invariants of invariants.c hold, for every kind of lock and every
- * topology. And each request returns what rules.c predicts from the servers' data before it.
+ * Take random steps with a lock on real servers, while rights are missing, memory is full, connections are cut, requests arrive
+ * late or twice, servers die, and others take over. After each step the invariants of invariants.c must hold, for every kind of
+ * lock and every topology. Each request must return what rules.c predicts from the servers' data before the request.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -138,7 +138,7 @@ void fail(const char *format, ...)
 	size_t from = trace_count > COUNT_OF(traces) ? trace_count - COUNT_OF(traces) : 0;
 	va_list args;
 
-	/* Print this first: some tools keep only the beginning of a test's output. */
+	/* Print the error before all else: some tools keep only the beginning of a test's output. */
 	(void)printf("%s, step %lu: ", title, step);
 	va_start(args, format);
 	(void)vprintf(format, args);
@@ -158,7 +158,7 @@ void fail(const char *format, ...)
 				     holds[i].owner, holds[i].lasts_ms - rlock_now_ms());
 	(void)fflush(stdout);
 	servers_end();
-	/* Not exit(): threads may still wait. */
+	/* Do not call exit(): threads that still wait may use what it destroys. */
 	_Exit(1);
 }
 

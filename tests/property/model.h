@@ -19,14 +19,14 @@
 #define FIELD_MAX (RLOCK_OWNER_MAX + 64)
 #define TOTAL_MAX 8 /* largest total of permits */
 #define MINUTE_MS INT64_C(60000)
-/* A hold that ends within this time may have ended or not: tests accept both. */
+/* If a hold ends within this time, the checks accept both that it has ended and that it has not. */
 #define MOMENT_MS 20
 
 /* ---- model.c: random numbers and the trace ---- */
 
 /* A number from 0 to below - 1. The same seed gives the same numbers. */
 unsigned random_below(unsigned below);
-/* True once in this many times. */
+/* True at random, on average once in `times` calls. */
 bool one_in(unsigned times);
 
 /* A step, and how often it is chosen. False: the step is not possible now, and did nothing. */
@@ -35,7 +35,7 @@ struct choice {
 	bool (*step)(void);
 };
 
-/* Take one of the steps, by their weights. */
+/* Choose one of the steps at random, by their weights, and take it. False: the step was not possible. */
 bool random_step(const struct choice *choices, size_t count);
 
 /* Record what is done now. Printed when a check fails. */
@@ -46,9 +46,9 @@ void count_event(const char *what);
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
 void check_status(const char *what, enum rlock_status got, enum rlock_status want,
 		  const struct rlock_conn *by);
-/* The deadline of a wait for something that must happen. Only a fault makes it happen later. */
+/* The deadline of a wait for something that must happen. It is so late that only a defect can miss it. */
 int64_t deadline_of_wait(void);
-/* Sleep briefly, in a loop that polls. After limit_ms, fail with a message that names `what`. */
+/* Sleep briefly, for loops that poll. If limit_ms has passed, fail with a message that names `what`. */
 void pause_for(int64_t limit_ms, const char *what);
 /* A field, shortened for the trace. */
 const char *brief(const char *field);
@@ -129,9 +129,12 @@ struct world {
 
 extern struct world world;
 
-/* One of several servers that has run for less than this, the longest lease, may refuse to grant a lock. */
+/*
+ * One of several servers does not count for a majority until it has run for as long as the lease of the request, by its uptime in
+ * whole seconds. This is more than the longest lease of random_lease_ms.
+ */
 #define YOUNG_MS 6000
-/* Whether this server has the lock; of several, each that runs. */
+/* Whether this server stores the lock. With several servers, each one that runs does. */
 bool has_lock_data(const struct server *server);
 
 void topology_begin(void);
@@ -171,17 +174,17 @@ struct snapshot {
 	size_t record_count;
 	struct holder_field holder_fields[100];
 	size_t holder_field_count;
-	bool is_writing; /* the mode is write; false without a mode */
+	bool is_writing; /* the mode is "write"; false if it is "read", or if there is no mode */
 	bool has_mode;
 };
 
 extern struct snapshot now;
 
-/* Read everything that the server has into `now`. Nothing while the slot moves. */
+/* Read everything that the server has into `now`. While the slot moves, `now` stays as it is. */
 void take_snapshot(struct server *server);
 void snapshot_print(void);
 void snapshot_free(void);
-/* The value of a field in a list of pairs; NULL: there is none. */
+/* The value of a field in a list of pairs; NULL: no such field. */
 const char *value_of(const struct redisReply *pairs, const char *field);
 /* The TTL of a key; -1: none, -2: no such key. */
 int64_t ttl_of(const char *key);
@@ -189,7 +192,10 @@ const struct record *record_of(const char *id);
 /* Whether the hold lasts for longer than MOMENT_MS. */
 bool is_live(const struct record *record);
 const struct holder_field *holder_field_of(const char *owner, const char *suffix);
-/* The number of permits that are held: ours that have not ended, and all of Redisson's. */
+/*
+ * The number of permits in the set of holders' permits, ours and Redisson's, also of expired ones that no request has reclaimed
+ * yet. Those of RSemaphore are not in it.
+ */
 long long held_permits(void);
 /* The number in the name of a reader's timeout key; 0: another key. */
 long timeout_number(const char *key, const char *owner);
@@ -204,7 +210,7 @@ struct relied {
 	struct rlock_hold *handle; /* NULL: no hold */
 	char id[RLOCK_HOLD_ID_MAX], owner[RLOCK_OWNER_MAX];
 	enum rlock_kind kind;
-	int64_t granted_ms, lasts_ms; /* the client relies on the hold between these times */
+	int64_t granted_ms, lasts_ms; /* from when and until when the client relies on it */
 	unsigned long losses;         /* world.losses when its last good request was sent */
 	bool is_lost, is_kept, is_stop_requested;
 };
@@ -213,11 +219,11 @@ struct relied {
 extern struct relied holds[HOLDS];
 
 struct state {
-	bool is_dirty; /* a request failed half-way: records and lock may differ until the lock is broken by force */
-	bool is_unnotified; /* waiters were not notified of a release: they find it by polling */
-	bool is_partial; /* a step deleted a part of the lock: records and lock may differ, though no request failed */
-	bool has_lapsed; /* a reader has expired, and the lock's key has not */
-	bool has_dead_waiter; /* a queue may have a waiter that no client is: it counts as dead within seconds */
+	bool is_dirty; /* a request failed half-way: records and lock may contradict each other until step_clean */
+	bool is_unnotified; /* a release did not notify the waiters: they find the free lock by polling */
+	bool is_partial; /* a step deleted a key: records and lock may contradict each other, although no request failed */
+	bool has_lapsed; /* a reader has expired, but the lock's key lasts as long as before */
+	bool has_dead_waiter; /* a queue may have a waiter whose client no longer waits: it counts as dead within seconds */
 	int64_t rsemaphore_permits; /* permits that RSemaphore has acquired */
 	const char *right;          /* the right that was last taken away */
 };
@@ -227,22 +233,25 @@ extern struct state state;
 struct relied *any_hold(bool is_there);
 const struct relied *hold_of_id(const char *id);
 void forget(struct relied *hold);
-/* A hold was acquired by answered_ms: fail if another hold excludes it. The model owns the handle from now on. */
+/*
+ * Record a hold that was acquired at answered_ms or before. Fail if a hold that excludes it is relied on at that time. The model
+ * owns the handle from now on.
+ */
 struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64_t answered_ms);
-/* A request for the hold has succeeded. */
+/* Record that a request has acquired or renewed the hold: its lease now ends later. */
 void extend_hold(struct relied *hold);
 /* Check all invariants on each server. */
 void check_all(void);
 
 #define SLOTS_MAX 64
-/* Whether each permit of this hold lasts left_ms at least. */
+/* Whether each permit of this hold lasts for at least left_ms more. */
 bool has_permits(const struct record *record, int64_t left_ms);
 /* Mark the slots of a hold. Fail if one is marked already. */
 void mark_slots(const struct record *record, bool is_used[SLOTS_MAX]);
 
 /* ---- rules.c: what a request must return, by the servers' data before it ---- */
 
-/* The result cannot be predicted. */
+/* In place of a status: the result cannot be predicted, so any status is right. */
 #define ANY_STATUS ((enum rlock_status)100)
 
 /* A request to acquire the lock. */
@@ -259,7 +268,10 @@ enum rlock_status predict_acquire(const struct wish *wish);
 /* The owner whose hold a successful request re-enters, by the last snapshot; NULL: none. */
 const char *reentered_owner(const struct wish *wish);
 enum rlock_status predict_hold(const char *id, bool is_renewal);
-/* The slots that a hold of `take` permits must get now, as rlock_hold_slots returns them. False: cannot be predicted. */
+/*
+ * Predict the slots that a hold of `take` permits must get now. out: as rlock_hold_slots returns them. False: they cannot be
+ * predicted.
+ */
 bool predict_slots(int64_t take, char out[64]);
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
 		  const struct rlock_conn *by);
@@ -277,12 +289,15 @@ struct rlock_conn *disturb(void);
 void undisturb(void);
 extern enum disturbance disturbance;
 const char *disturbance_word(void);
-/* Whether the fault allows any status: a right is missing, the server's memory is full, or the server is stopped. */
+/*
+ * Whether the current fault allows a request to end with any status: a right is missing, the server's memory is full, or the
+ * server is stopped.
+ */
 bool is_status_open(void);
 int64_t deadline_of_request(void);
 void new_user_connection(void);
 void reconnect(void);
-/* How often a connection was cut. */
+/* How often reconnect was called, after a fault that cuts connections. */
 extern unsigned long cuts;
 
 void collect_requests(void);
@@ -309,7 +324,7 @@ void wait_for_grants(void);
 void cancel_all(void);
 bool step_wait(void);
 bool step_cancel(void);
-/* Whether a waiter has this hold, or waits for it. */
+/* Whether this is the hold of a waiter: it waits for the hold, or has acquired it and the model does not know that yet. */
 bool is_of_waiter(const char *id);
 /* Record that this hold was asked to stop: a hold of the model, or of a waiter whose grant the model does not know yet. */
 void record_stop_request(const char *id);
@@ -319,7 +334,7 @@ const char *any_waiting_owner(void);
 /* ---- java.c: what Redisson's clients do with a fair lock and a semaphore ---- */
 
 bool step_java(void);
-/* Whether a live waiter of Redisson's is the head of the queue of a free lock. */
+/* Whether the head of the queue is a live waiter of Redisson's: if the lock is free, only that waiter may acquire it. */
 bool is_javas_turn(void);
 void java_forget(void);
 

@@ -9,9 +9,9 @@
 
 #include "model.h"
 
-/* rlock reclaims a permit of Redisson's this long after its deadline. */
+/* rlock reclaims a permit of Redisson's when this much time has passed since the permit's deadline. */
 #define BEHIND_MS 5000
-/* After this time the library may have ended its retries. */
+/* After this long the library may have ended its retries of a request. */
 #define SLOW_MS 800
 
 bool is_predictable(void)
@@ -26,7 +26,10 @@ static bool is_over(const struct holder_field *holder)
 	return holder->ttl_ms <= 0;
 }
 
-/* Whether the result cannot be predicted: a hold ends just now, or the lock is reserved for a waiter that might not acquire it. */
+/*
+ * Whether the result of an acquisition cannot be predicted: a kept hold ends about now, or the lock is reserved for the next
+ * waiter, which might not acquire it.
+ */
 static bool is_unclear(void)
 {
 	for (size_t i = 0; i < now.holder_field_count; i++)
@@ -63,7 +66,10 @@ const char *reentered_owner(const struct wish *wish)
 							      : owner;
 }
 
-/* A reader without a timeout key counts until its recorded end, but not for a request of its own owner. */
+/*
+ * Whether holds in the lock block this acquisition; only_writers: count only write holds. A kept hold that has ended does not
+ * block it. A reader whose timeout keys are gone blocks other owners, but not its own.
+ */
 static bool is_held_by_others(const struct wish *wish, bool only_writers)
 {
 	for (size_t i = 0; i < now.holder_field_count; i++) {
@@ -105,7 +111,7 @@ static enum rlock_status predict_permits(const struct wish *wish)
 	return free >= wish->spec.take ? RLOCK_OK : RLOCK_BUSY;
 }
 
-/* Predict the result at the server of the last snapshot. */
+/* Predict the result of an acquisition at the server of the last snapshot. */
 static enum rlock_status acquire_here(const void *about)
 {
 	const struct wish *wish = about;
@@ -121,7 +127,7 @@ static enum rlock_status acquire_here(const void *about)
 		return RLOCK_OK;
 	if (is_unclear())
 		return ANY_STATUS;
-	/* The waiters of the model can acquire the lock before this request or after it. */
+	/* Threads of the model that wait can acquire the lock before this request or after it. */
 	if ((is_readwrite() || is_semaphore()) && waiting() > 0)
 		return ANY_STATUS;
 	if (is_semaphore())
@@ -135,19 +141,22 @@ static enum rlock_status acquire_here(const void *about)
 	if (wish->spec.kind == RLOCK_FAIR && now.queue->elements > 0)
 		return is_javas_turn() ? RLOCK_BUSY : ANY_STATUS;
 	/*
-	 * A kept hold can end after the last step, in which every waiter was given a free lock. Then a waiter acquires the lock, before
-	 * this request or after it.
+	 * If the lock is free although threads wait, a kept hold has ended since the last step: a free lock is granted to a
+	 * waiter within each step. Then a waiter acquires it now, before this request or after it.
 	 */
 	return waiting() > 0 ? ANY_STATUS : RLOCK_OK;
 }
 
-/* Whether the server has run for longer than the longest lease. It is uncertain whether a younger server counts for the majority. */
+/* Whether the server has run for so long that it counts for a majority. Of a younger one this is uncertain. */
 static bool is_old(const struct server *server)
 {
 	return server->pid != 0 && rlock_now_ms() - server->began_ms > YOUNG_MS;
 }
 
-/* Predict the result. With several servers, by majority if all run; otherwise the result cannot be predicted. */
+/*
+ * Predict the result of a request from that on each server, which `here` predicts. With several servers, only a success can be
+ * predicted: all servers must have run for long enough, and a quorum of them must allow the request.
+ */
 static enum rlock_status predict(enum rlock_status (*here)(const void *about), const void *about)
 {
 	size_t good = 0, olds = 0;
@@ -171,7 +180,7 @@ enum rlock_status predict_acquire(const struct wish *wish)
 {
 	enum rlock_status status = predict(acquire_here, wish);
 
-	/* A short lease may end before the request arrives: then the request does not re-enter. */
+	/* With several servers leases are short: the hold may end before the request arrives, and is not re-entered then. */
 	return topology == SEVERAL && reentered_owner(wish) != NULL ? ANY_STATUS : status;
 }
 
@@ -182,7 +191,7 @@ bool predict_slots(int64_t take, char out[64])
 	int64_t count = 0;
 
 	for (size_t i = 0; i < now.record_count; i++) {
-		/* The slot of a lost permit may be in use or not. */
+		/* A hold that has expired, or has lost a permit, may still occupy its slots or not. */
 		if (!is_live(&now.records[i]) || !has_permits(&now.records[i], 0))
 			return false;
 		mark_slots(&now.records[i], is_used);
@@ -242,13 +251,16 @@ void check_answer(const char *what, enum rlock_status got, enum rlock_status wan
 	trace("it is '%s'", rlock_status_name(got));
 	if (want == ANY_STATUS || is_status_open())
 		return;
-	/* The request may have succeeded before the connection was cut: its repetition then finds no hold. */
+	/*
+	 * If the connection was cut, the request is repeated. If that finds no hold, the library must assume that the first
+	 * request has released the hold, and returns RLOCK_OK.
+	 */
 	if (disturbance == CUT && want == RLOCK_NOT_HELD && got == RLOCK_OK)
 		return;
-	/* On a busy machine, all retries may be too late. */
+	/* On a busy machine, the time for retries may have ended before one of them succeeded. */
 	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
-	/* With several servers the lease is short: it can end during the retries, and the quorum is lost. */
+	/* With several servers leases are short: during the retries the lease can end on some servers, so the quorum is lost. */
 	if (topology == SEVERAL && rlock_now_ms() - sent_ms > SLOW_MS)
 		return;
 	check_status(what, got, want, by);

@@ -37,8 +37,8 @@ static struct server sentinel;
 /* ---- processes ---- */
 
 /*
- * Choose a free port below those that the kernel gives to clients. The seed does not decide it: another run on this machine may
- * have the same seed.
+ * Choose a free port below those that the kernel gives to clients. Do not derive it from the seed: another run on this machine
+ * may have the same seed.
  */
 static int free_port(void)
 {
@@ -65,7 +65,7 @@ static void become_server(const struct server *server)
 	struct sched_param priority = { .sched_priority = 1 };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* If permitted, run at real-time priority: a busy machine then does not delay the replies. */
+	/* Run the server at real-time priority if permitted, so that a busy machine does not delay its replies. */
 	(void)sched_setscheduler(0, SCHED_RR, &priority);
 	if (chdir(server->dir) == 0)
 		(void)execlp("redis-server", "redis-server", "conf",
@@ -91,7 +91,7 @@ static redisContext *connect_as_root(const struct server *server)
 	return NULL;
 }
 
-/* Whether the server's INFO has this text. */
+/* Whether the server's INFO contains this text. */
 static bool info_contains(struct server *server, const char *text)
 {
 	redisReply *reply = server_reply(server, "INFO");
@@ -101,7 +101,7 @@ static bool info_contains(struct server *server, const char *text)
 	return is_found;
 }
 
-/* Whether the server answers, and it is ours: another one may have taken the port. */
+/* Whether the server answers and is the one that we started: a server of another run may have taken the port. */
 static bool has_begun(struct server *server)
 {
 	char text[64];
@@ -235,7 +235,7 @@ int sentinel_start(void)
 	return sentinel.port;
 }
 
-/* Remove and monitor in one transaction: a client must not find the sentinel without the service. */
+/* Send both commands in one write: a client must hardly ever find the sentinel without the service. */
 void sentinel_name_master(const struct server *server)
 {
 	redisAppendCommand(sentinel.context, "SENTINEL REMOVE " SERVICE);
@@ -304,7 +304,7 @@ void server_subscribe(struct server *server, bool is_on, const char *channel)
 	redisReply *reply = redisCommand(server->subscriber, "%s %s", command, channel);
 	bool is_done = false;
 
-	/* Messages of the channel may come before the reply. */
+	/* Skip messages of the channels, which may come before the reply. */
 	while (!is_done) {
 		if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
 			fail("the server does not %s: %s", command,
@@ -387,7 +387,10 @@ bool server_next_request(struct server *server, struct server_command *out)
 	static char mark[32];
 	redisReply *reply;
 
-	/* Everything before the line with this mark was done before this call. */
+	/*
+	 * Send a mark, which MONITOR shows as well: all lines before the mark are of commands that the server received before
+	 * this call.
+	 */
 	if (mark[0] == '\0') {
 		(void)snprintf(mark, sizeof(mark), "mark-%lu", ++marks);
 		server_do(server, "ECHO %s", mark);
@@ -395,7 +398,7 @@ bool server_next_request(struct server *server, struct server_command *out)
 	while (redisGetReply(server->monitor, (void **)&reply) == REDIS_OK) {
 		struct server_command command = { 0 };
 
-		/* Skip the commands of scripts. */
+		/* Skip the commands that scripts have called. */
 		if (strstr(reply->str, " lua] ") == NULL)
 			parse_line(reply->str, &command);
 		freeReplyObject(reply);

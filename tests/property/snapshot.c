@@ -79,7 +79,7 @@ static void read_records(void)
 		size_t len = strcspn(text, " ");
 		char *cursor;
 
-		/* Not a record: the ids of a reader's holds, the slots in use, a request to stop. */
+		/* Skip what is not a record: the ids of a reader's holds, the slots in use, a stop request. */
 		if (text[len] == '\0' || text[0] == ' ')
 			continue;
 		(void)snprintf(record->field, sizeof(record->field), "%.*s", (int)len, text);
@@ -111,7 +111,7 @@ long timeout_number(const char *key, const char *owner)
 	return strtol(key + sizeof(TIMEOUT) - 1, NULL, 10);
 }
 
-/* How long the longest of a reader's holds lasts; 0: none does. */
+/* How long the last of a reader's holds to end still lasts; 0: all have ended. */
 static int64_t reader_ttl_ms(const struct holder_field *holder)
 {
 	int64_t longest_ms = 0;

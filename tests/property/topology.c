@@ -82,7 +82,7 @@ static void await_replica(struct server *master)
 {
 	int64_t limit_ms = deadline_of_wait();
 
-	/* WAIT only waits for writes of its own connection: write here as well. */
+	/* Write over this connection before WAIT, which only waits for the writes of its own connection. */
 	do {
 		server_do(master, "SET sync 1 PX 1");
 		pause_for(limit_ms, "for a replica");
@@ -113,7 +113,7 @@ static bool fail_over(void)
 	if (is_killed)
 		server_start(old);
 	follow(old, new);
-	/* Close the clients' connections, as a sentinel does. */
+	/* Close the clients' connections to the old master, as a sentinel does. */
 	for (size_t i = 0; i < COUNT_OF(users); i++)
 		server_do(old, "CLIENT KILL USER %s", users[i]);
 	await_replica(new);
@@ -163,7 +163,9 @@ static bool move_slot(void)
 	char from_id[41], to_id[41];
 	int64_t limit_ms = deadline_of_wait();
 
-	/* The new owner needs a higher epoch than the node that has the slot. */
+	/*
+	 * Wait until both nodes know the current epoch, so that the new owner of the slot gets a higher epoch than the old one.
+	 */
 	while (epoch_of(from) != epoch_of(to))
 		pause_for(limit_ms, "for the nodes to know of the last move");
 	trace("the slot moves");
@@ -305,8 +307,8 @@ struct rlock_conn *conn_new(const char *login, int64_t timeout_ms, int cancel_fd
 }
 
 /*
- * Leases differ by more time than all steps take. With several servers they are short: a restarted server does not count until it has run
- * for a lease.
+ * A random lease. Two different leases differ by more time than all steps take. But with several servers leases are short: a
+ * restarted server does not count until it has run for as long as the lease of the request.
  */
 int64_t random_lease_ms(void)
 {

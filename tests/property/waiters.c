@@ -1,6 +1,6 @@
 /*
- * Threads that wait for the lock, each with a connection of its own. After each step, no thread waits for a lock that is free; and
- * a fair lock is acquired by the thread that came first.
+ * Threads that wait for the lock, each with a connection of its own. After each step, no thread may wait for a lock that is free;
+ * and of the threads that wait for a fair lock, the first one must acquire it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "model.h"
 
 #define WAITERS 4
-/* A grant that takes longer is slow: the waiter was perhaps not notified. */
+/* If a free lock is not granted within this time, the waiter was perhaps not notified. */
 #define SLOW_MS 1000
 
 enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
 
 struct waiter {
 	pthread_t thread;
-	enum progress progress; /* guarded by the mutex, like all members below */
+	enum progress progress; /* guarded by the mutex, as is has_begun */
 	struct wish wish;
 	struct rlock_hold *hold;
 	enum rlock_status status;
@@ -27,9 +27,9 @@ struct waiter {
 	struct rlock_conn *conn;
 	int cancel_fd;
 	unsigned long number;   /* its position in the order in which threads joined the queue */
-	bool has_begun;         /* the library has reported that it waits */
+	bool has_begun;         /* the library has reported that the thread waits */
 	bool is_stop_requested; /* its hold was asked to stop before the model knew of the grant */
-	bool may_fail;          /* the server's memory was full, or the server was down */
+	bool may_fail;          /* the server's memory was full while the thread waited */
 	unsigned long cuts;
 };
 
@@ -74,7 +74,7 @@ static void set_progress(struct waiter *waiter, enum progress progress)
 	(void)pthread_mutex_unlock(&mutex);
 }
 
-/* While progress is WAITING, only this thread uses the wish. */
+/* The code of a thread. While progress is WAITING, no other thread changes the waiter's wish, hold or connection. */
 static void *run(void *ctx)
 {
 	struct waiter *waiter = ctx;
@@ -151,11 +151,14 @@ bool is_of_waiter(const char *id)
 
 /* ---- how they end ---- */
 
-/* Wait until its owner is in no queue and holds nothing: the library may have sent the last request without waiting for the reply. */
+/*
+ * Wait until the waiter's owner has left the queue, and the server has no hold of this waiter: the library may have sent its last
+ * request without waiting for the reply.
+ */
 static void await_left_queue(const struct waiter *waiter)
 {
 	int64_t limit_ms = deadline_of_wait();
-	/* If the connection was cut, the last request may be lost, and the waiter stays in the queue: do not wait. */
+	/* If the connection was cut, the last request may be lost. Then the waiter stays in the queue: do not wait. */
 	bool was_cut = waiter->cuts != cuts;
 
 	state.has_dead_waiter |= was_cut;
@@ -169,7 +172,10 @@ static void await_left_queue(const struct waiter *waiter)
 	}
 }
 
-/* Check that no other thread joined the queue earlier. A waiter whose connection was cut may count as dead until it has connected again. */
+/*
+ * Check that no thread that joined the queue earlier still waits. Skip a thread whose connection was cut: it may count as dead
+ * until it has connected again, and may be overtaken.
+ */
 static void check_order(const struct waiter *granted)
 {
 	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
@@ -178,7 +184,7 @@ static void check_order(const struct waiter *granted)
 			fail("'%s' has overtaken '%s'", granted->wish.owner, waiters[i].wish.owner);
 }
 
-/* Process the end of a waiter, which was cancelled or has acquired the lock. */
+/* Process the end of a wait: the thread has acquired the lock, or it was cancelled or has failed. */
 static void take_end(struct waiter *waiter, bool is_cancelled)
 {
 	if (waiter->status == RLOCK_OK) {
@@ -220,13 +226,17 @@ static bool take_ends(void)
 	return first != NULL;
 }
 
-/* Whether a thread waits for a lock that is free. Of several servers, a majority must be free and have run long enough. */
+/*
+ * Whether the model must wait for a grant: a thread waits for a lock that is free on the server world.at, or has acquired it
+ * there and not returned yet. With several servers that can last: the lock is granted only when it is free on a majority of
+ * servers that have run for longer than a lease.
+ */
 static bool is_waited_for_in_vain(void)
 {
 	if (waiting() == 0)
 		return false;
 	take_snapshot(world.at);
-	/* Not in vain: a waiter was granted the lock, and the model does not know it yet. */
+	/* A waiter was granted the lock, but its thread has not returned yet. */
 	for (size_t i = 0; i < now.record_count; i++)
 		if (is_of_waiter(now.records[i].id))
 			return true;
@@ -237,7 +247,7 @@ static void check_slow(int64_t took_ms)
 {
 	grants++;
 	slow_grants += took_ms > SLOW_MS ? 1 : 0;
-	/* On a busy machine some grants are slow. */
+	/* Allow some slow grants, for a busy machine. */
 	if (slow_grants > 5 + grants / 20)
 		fail("waiters are not notified");
 }
@@ -281,7 +291,7 @@ bool step_wait(void)
 
 	if (waiter == NULL || !has_room())
 		return false;
-	/* Discard a cancel of an earlier wait. */
+	/* Discard the event of an earlier wait that was cancelled. */
 	(void)!read(waiter->cancel_fd, &cancels, sizeof(cancels));
 	wish_init(&waiter->wish, is_readwrite() ? any_kind() : kind);
 	waiter->wish.request.wait_ms = one_in(2) ? -1 : 10 * MINUTE_MS;
