@@ -119,18 +119,21 @@ const char *suggest_verb(const char *word)
 	return NULL;
 }
 
-/* The hint for a word, which must be without "=VALUE". NULL: none. */
+#define OPTION_MAX 64
+
+/* The hint for an option, with or without "=VALUE". NULL: none. */
 static const struct hint *find_hint(unsigned verbs, const char *word)
 {
+	char option[OPTION_MAX];
+
+	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < HINT_COUNT; i++)
-		if ((hints[i].verbs & verbs) != 0 && choice_find(hints[i].words, word) >= 0)
+		if ((hints[i].verbs & verbs) != 0 && choice_find(hints[i].words, option) >= 0)
 			return &hints[i];
 	return NULL;
 }
 
 /* ---- the option that was meant ---- */
-
-#define OPTION_MAX 64
 
 /* The number of options that begin with name. *out: the last such option; unchanged if there is none. */
 static size_t count_beginnings(unsigned verbs, const char *name, const struct opt **out)
@@ -200,7 +203,7 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 static char own_pid[] = "$$";
 static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND";
 static char option_pid[] = "--pid", option_permits[] = "--permits", option_url[] = "-u";
-static char option_sh[] = "sh";
+static char option_sh[] = "sh", option_line[] = "-c";
 static char *template_command[] = { any_command, NULL };
 
 struct line {
@@ -378,24 +381,26 @@ static bool is_url(const char *word)
 	       choice_find("redis|rediss|valkey|valkeys|unix", scheme) >= 0;
 }
 
+/* Whether the word is the path of a program, or the name of one in PATH. */
+static bool can_run(const char *word)
+{
+	const char *dirs = getenv("PATH");
+	char path[PATH_MAX];
+
+	return *word != '\0' &&
+	       file_find_program(word, dirs != NULL ? dirs : "/bin:/usr/bin", path) == 0;
+}
+
 /* Whether the word is the path of a file that may be executed. */
 static bool is_path_of_program(const char *word)
 {
-	char path[PATH_MAX];
-
-	return strchr(word, '/') != NULL && file_find_program(word, "", path) == 0;
+	return strchr(word, '/') != NULL && can_run(word);
 }
 
 /* Whether the word is a path, or a program in PATH. */
 static bool is_program(const char *word)
 {
-	const char *dirs = getenv("PATH");
-	char path[PATH_MAX];
-
-	if (strchr(word, '/') != NULL)
-		return true;
-	return *word != '\0' &&
-	       file_find_program(word, dirs != NULL ? dirs : "/bin:/usr/bin", path) == 0;
+	return strchr(word, '/') != NULL || can_run(word);
 }
 
 /*
@@ -568,6 +573,10 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 	if (strcmp(line->words[at], "-c") == 0) {
 		replace(line, at, 0, option_sh, NULL);
 		line->has_marked_command = true;
+	} else if (at + 1 == line->count && strchr(line->words[at], ' ') != NULL &&
+		   !can_run(line->words[at])) {
+		/* One word with blanks, as in "job && deploy", is a line for a shell. */
+		replace(line, at, 0, option_sh, option_line);
 	}
 	cut_command(line, at);
 	/* rlock itself is the process that holds a lock with a COMMAND. */
@@ -618,7 +627,8 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 {
 	bool is_sem = line->set == VERBS_SEM;
 
-	if ((!is_sem && !line->is_plain) || has_option(line, OPT_PERMITS))
+	if ((!is_sem && !line->is_plain) || has_option(line, OPT_PERMITS) ||
+	    number[strspn(number, "0")] == '\0')
 		return UNCERTAIN;
 	replace(line, at, span, NULL, NULL);
 	replace(line, 0, 0, option_permits, number);
@@ -678,7 +688,8 @@ static enum verdict check_text(const struct line *line, const char *text, char w
 
 	return line->need == COMMAND_NONE_BUT_PATTERN || rlock_name_check(&name, &wrong) == RLOCK_OK
 		       ? RIGHT
-		       : reject(why, UNCERTAIN, "name '%s': %s", usage_show(text, shown), wrong);
+		       : reject(why, UNCERTAIN, "name '%s': %s%s", usage_show(text, shown), wrong,
+				text[0] == '\0' ? ": is a variable empty?" : "");
 }
 
 /* Whether the word is the number in "sem 3 NAME". */
@@ -881,6 +892,30 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	return UNCERTAIN;
 }
 
+/* Whether the word is a long option with one dash, like "-wait" or "-wait=5". Read as letters, it is never right. */
+static bool has_one_dash(const struct line *line, const struct word *word)
+{
+	const char *name = line->words[word->at] + 1;
+	size_t len = strcspn(name, "=");
+
+	return word->letter != 0 && len > 1 && table_by_name(line->set, name, len) != NULL;
+}
+
+static enum verdict mend_one_dash(struct line *line, const struct word *word,
+				  char why[SUGGESTION_MAX])
+{
+	char *text = make(line, "-%s", line->words[word->at]);
+	char option[OPTION_MAX];
+
+	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(line->words[word->at], "="),
+		       line->words[word->at]);
+	(void)reject(why, UNCERTAIN, "no such option '%s': a long option has two dashes", option);
+	if (text == NULL)
+		return UNCERTAIN;
+	replace(line, word->at, 1, text, NULL);
+	return MENDED;
+}
+
 /* Report a value of an option that takes none. "-n=3 NAME" and "-n3 NAME" mean "-n 3 NAME". */
 static enum verdict report_value(struct line *line, const struct word *word,
 				 char why[SUGGESTION_MAX])
@@ -906,6 +941,8 @@ static enum verdict check_word(struct line *line, const struct word *before,
 
 	if (word->kind != WORD_OPTION && after_dashes(text) != NULL)
 		return mend_dashed(line, word, why);
+	if (has_one_dash(line, word))
+		return mend_one_dash(line, word, why);
 	switch (word->kind) {
 	case WORD_NAME:
 		return check_name(line, before, word, why);
@@ -1051,7 +1088,7 @@ static enum help_extent find_help(const struct line *line)
 
 	while (words_next(&from, &word) && word.at < command)
 		if (word.kind == WORD_OPTION && word.opt == &opt_table[OPT_HELP] &&
-		    !is_host(line, &word))
+		    !has_one_dash(line, &word) && !is_host(line, &word))
 			help = word.letter != 0 ? HELP_SHORT : HELP_FULL;
 	return help;
 }

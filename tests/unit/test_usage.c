@@ -48,7 +48,13 @@ static const struct {
 	/* unknown options */
 	{ "run --frobnicate a -- touch ran", "--frobnicate" },
 	{ "run -nZ a -- touch ran", "-Z" },
-	{ "run -verbose a -- touch ran", "no such option '-verbose': try: --verbose\n" },
+	/* a long option with one dash */
+	{ "run -verbose a -- touch ran",
+	  "no such option '-verbose': a long option has two dashes: try: rlock run --verbose a -- touch ran\n" },
+	{ "run -wait 10 -ttl=9s a touch ran", "try: rlock run --wait 10 --ttl=9s a -- touch ran\n" },
+	{ "sem -permits 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "list -held-for 1h", "try: rlock list --held-for 1h\n" },
+	{ "run -verbsoe a -- touch ran", "no such option '-verbsoe': try: --verbose\n" },
 	/* a mistyped option, or one of another program */
 	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
 	{ "lock --timeout 3s a", "no such option '--timeout': how long to wait is --wait\n" },
@@ -159,7 +165,11 @@ static const struct {
 	/* --help after the command belongs to the command */
 	{ "run a -n 3 mytool --help", "try: rlock sem --permits 3 a -- mytool --help\n" },
 	{ "lock a mytool --resize", "try: rlock run a -- mytool --resize\n" },
+	{ "run a 'touch ran && true'", "try: rlock run a -- sh -c 'touch ran && true'\n" },
 	/* syntax of consul */
+	{ "run -n 0 -E 0 a -- touch ran", "(--name has any name)\n" },
+	{ "run -timeout=10s a touch ran", "no such option '-timeout': how long to wait is --wait\n" },
+	{ "-n 3 -timeout=10s a touch ran", "the verb comes first: see 'rlock help': -n takes no value" },
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "unlock -xh a", "no such option '-x'" },
@@ -194,7 +204,7 @@ static const struct {
 	  "redis://127.0.0.1:1 deploy@web1 " },
 	/* a bad name */
 	{ "run -- touch ran", "name" },
-	{ "run '' -- touch ran", "name" },
+	{ "run '' -- touch ran", "name '': a name has at least one byte: is a variable empty?\n" },
 	/* a missing name that may have been read as an option's value or as COMMAND */
 	{ "run --key a -- touch ran", "run needs the name of a lock: 'a' is the value of --key\n" },
 	{ "run --db a -- touch ran", "'a' is the value of --db\n" },
