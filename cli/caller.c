@@ -115,7 +115,10 @@ int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn
 	return worst;
 }
 
-/* Report names that were probably meant as patterns, since only list takes one: a lock of such a name is rarely held. */
+/*
+ * Report each name with '*' or '?', which was probably meant as a pattern: only list takes a pattern, and a lock with
+ * such a name is rarely held.
+ */
 static void report_patterns(const struct opts *opts)
 {
 	for (size_t i = 0; i < opts->name_count; i++) {

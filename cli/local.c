@@ -272,8 +272,8 @@ static void exec_server(char *program, char *socket_path)
 		"--loglevel", "warning",
 		"--logfile", "",
 		/*
-		 * The server would refuse to start on ARM kernels that damage saved data. It saves nothing, so ignore
-		 * that.
+		 * On ARM kernels that damage saved data, the server would refuse to start. But this server saves
+		 * nothing, so ignore the warning.
 		 */
 		"--ignore-warnings", "ARM64-COW-BUG",
 		NULL,

@@ -191,8 +191,8 @@ static bool has_json;
 	"!#$%&'()*+,-./:;<>?@[]^_`{|}~"
 
 /*
- * Write a quoted value. Put a backslash before quotes and backslashes, so that a reader can tell it from the \xNN that
- * rlock_escape writes for other bytes.
+ * Write a quoted value. Put a backslash before quotes and backslashes, so that a reader can tell them from the \xNN
+ * that rlock_escape writes for other bytes.
  */
 static void put_quoted(FILE *out, const char *bytes, size_t len)
 {

@@ -204,7 +204,7 @@ static int read_options(struct opts *opts)
 	struct arg_end *end;
 	size_t count = 0;
 	/*
-	 * Let argtable accept each option this many times: table_give rejects repetitions, as it does for the
+	 * Let argtable accept an option as often as there are words: table_give rejects repetitions, as it does for the
 	 * configuration file.
 	 */
 	int max = make_canonical(opts);

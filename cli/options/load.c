@@ -227,7 +227,7 @@ static int check_rules(const struct opts *opts)
 	}
 	/*
 	 * complain-after is for calls with --no-wait. A call that waits refuses it on the command line, but ignores it
-	 * from a file or the environment, which are for all calls.
+	 * in the configuration file, which is for all calls.
 	 */
 	if (opts->no_wait || table_source(opts, OPT_COMPLAIN_AFTER) != SOURCE_ARGV)
 		return 0;

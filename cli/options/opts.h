@@ -132,7 +132,7 @@ enum opt_id {
 /* The option sources, from the lowest to the highest: a higher one takes precedence. */
 enum opt_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_ARGV };
 
-/* Whether a value counts, and why not. */
+/* Whether a value counts, or why it does not. */
 enum given_use {
 	GIVEN_COUNTS, /* stored in opts */
 	/* an option about the servers of the file, but a higher source names other servers */
@@ -140,7 +140,7 @@ enum given_use {
 	/* a higher source gave a value */
 	GIVEN_TOO_LATE,
 	GIVEN_TO_OTHER_VERBS,
-	GIVEN_AS_NO, /* "no" for a switch */
+	GIVEN_AS_NO, /* the value is "no", for a switch */
 };
 
 /* A value that a source gave for an option. */

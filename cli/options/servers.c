@@ -354,7 +354,7 @@ static bool has_local(const struct opts *opts)
 	return rlock_url_scheme(opts->urls[0]) == RLOCK_SCHEME_LOCAL;
 }
 
-/* Why no URL needs the password; empty: one does. */
+/* Why no URL needs the password of an option or a variable; empty: at least one URL needs it. */
 static const char *password_reason(const struct opts *opts)
 {
 	if (has_local(opts))

@@ -272,7 +272,7 @@ static struct words words_of(const struct line *line)
 	return (struct words){ .verbs = line->set, .words = line->words, .count = line->count };
 }
 
-/* Remove a long option that has no letter, with its value. */
+/* Remove an option with its value. The option must have no letter: a word could contain more letters. */
 static void drop_option(struct line *line, enum opt_id id)
 {
 	struct words from = words_of(line);
@@ -421,14 +421,16 @@ static bool may_have_command(const struct line *line)
 	return line->need == COMMAND_NEEDED || line->need == COMMAND_OPTIONAL;
 }
 
-/* Whether the line says who holds a lock without a COMMAND. */
+/* Whether the line says who holds the lock without a COMMAND: by --pid or --owner. */
 static bool has_owner(const struct line *line)
 {
 	return line->need == COMMAND_OPTIONAL &&
 	       (has_option(line, OPT_PID) || has_option(line, OPT_OWNER));
 }
 
-/* Whether the line has neither --pid nor --owner, and so needs a COMMAND. With --resize it needs none of the three. */
+/*
+ * Whether the line needs a COMMAND, since it has neither --pid nor --owner. With --resize it needs none of the three.
+ */
 static bool lacks_owner(const struct line *line)
 {
 	return line->need == COMMAND_OPTIONAL && !has_owner(line) && !has_option(line, OPT_RESIZE);
@@ -456,7 +458,7 @@ static bool is_part_of_option(const struct line *line, const struct word *before
 /* The search for COMMAND in a line without "--". */
 struct search {
 	bool has_name;
-	/* no later word can be the begin of COMMAND */
+	/* COMMAND cannot begin at another word than first */
 	bool is_certain;
 	/* index where COMMAND begins: the word after the first name; number of words: not found yet */
 	size_t first;
@@ -492,8 +494,9 @@ static bool search_word(const struct line *line, const struct word *word, struct
 }
 
 /*
- * The index of a later name that is a program. In a line with an owner all words may be names, and a name may be a path:
- * only a file that may be executed counts. *is_certain_out: no word before it can be COMMAND. line->count: none.
+ * Returns the index where COMMAND begins in a line with --pid or --owner: that of a later name than the first, if it is
+ * a program; or line->count: there is no COMMAND. In such a line all words may be names, and a name may look like a
+ * path, so only the path of a file that may be executed counts. *is_certain_out: COMMAND cannot begin at another word.
  */
 static size_t find_program_name(const struct line *line, bool *is_certain_out)
 {
@@ -513,7 +516,7 @@ static size_t find_program_name(const struct line *line, bool *is_certain_out)
 
 /*
  * Returns the index where COMMAND begins in a line without "--", that is, of the word after the first name; or
- * line->count: there is no COMMAND. *is_certain_out: COMMAND cannot begin at a later word.
+ * line->count: there is no COMMAND. *is_certain_out: COMMAND cannot begin at another word.
  */
 static size_t find_command(const struct line *line, bool *is_certain_out)
 {
@@ -579,7 +582,7 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 		replace(line, at, 0, option_sh, option_line);
 	}
 	cut_command(line, at);
-	/* rlock itself is the process that holds a lock with a COMMAND. */
+	/* With a COMMAND, rlock itself is the process that holds the lock, so --pid is wrong. */
 	drop_option(line, OPT_PID);
 	line->lacks_dashes = true;
 	if (strcmp(verb, "lock") == 0)
@@ -715,8 +718,8 @@ static bool is_host_with_port(const char *word)
 }
 
 /*
- * Report a number of one or two digits, or a duration next to a name: as a name in a line that acquires, it would be an
- * additional lock, or one that all scripts with that descriptor share.
+ * Report a number of one or two digits, or a duration next to a name. As a name in a line that acquires, it would be
+ * the name of an additional lock, or of a lock that all scripts with that number of a descriptor share.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])

@@ -393,7 +393,9 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	if (!is_right && opt == &opt_table[OPT_OWNER] && owner_len(value) > 0)
 		return value_reject(why, "what is after the ID is not a part of it: try: %.*s",
 				    (int)owner_len(value), value);
-	/* "job-$UNSET" would be one owner for all jobs, and none would exclude another. */
+	/*
+	 * Refuse an owner that ends so: "job-$UNSET" would be one owner for all jobs, so no job would exclude another.
+	 */
 	if (opt == &opt_table[OPT_OWNER] && *value != '\0' &&
 	    strchr("-_.:/", value[strlen(value) - 1]) != NULL)
 		return value_reject(why, "ends in '%c': does a variable in it have no value?",

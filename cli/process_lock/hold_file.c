@@ -241,7 +241,7 @@ void hold_file_remove(const struct hold_file *file)
 void hold_file_mark_abandoned(struct hold_file *file, bool was_held)
 {
 	file->is_abandoned = file->is_abandoned || was_held;
-	/* Ignore a failure: then a later call may report the lock as lost, although our request has released it. */
+	/* Ignore a failure. At worst a later call reports the lock as lost, although our request has released it. */
 	(void)replace_file(file);
 }
 
@@ -402,7 +402,8 @@ static bool read_lines(struct hold_file *file)
 }
 
 /*
- * Read a file. NULL: with the errno of read_text or read_lines; or with 0 also if name is not the name of a hold file.
+ * Read a file. NULL with the errno of read_text or read_lines. The errno is 0 also if name is not the name of a hold
+ * file.
  */
 static struct hold_file *read_file(int dir_fd, const char *name)
 {
@@ -509,7 +510,10 @@ static int visit(struct search *search, int dir_fd, const char *name)
 		(void)unlinkat(dir_fd, name, 0);
 	if (!parse_name(name, &named))
 		return 0;
-	/* No such process runs here now, so remove its file, unless another machine or container wrote it. */
+	/*
+	 * If the process in the file's name does not run here now, remove the file, unless another machine or container
+	 * wrote it.
+	 */
 	if (proc_has_ended(named.pid, named.start)) {
 		file = read_file(dir_fd, name);
 		if (file != NULL || (errno != ESTALE && !is_transient_errno(errno)))

@@ -242,7 +242,7 @@ int runtime_dir_open_quietly(void)
 
 /*
  * Whether the search ends because a directory could not be opened. If the directory is needed, each failure ends the
- * search, except that it does not exist. Otherwise only a transient errno does.
+ * search, unless the directory does not exist. Otherwise only a transient errno does.
  */
 static bool is_failure(bool is_needed, const char *why)
 {

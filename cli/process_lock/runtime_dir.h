@@ -20,8 +20,8 @@ int runtime_dir_open(bool is_for_holds);
 
 /*
  * Open both directories for a search, and make neither. fds_out has -1 for a directory that does not exist. Returns 0,
- * or the exit code after one line by message_error: a directory cannot be opened now. A directory that no check allows
- * is such an error only if is_needed; otherwise fds_out has -1 for it.
+ * or the exit code after one line by message_error: a directory cannot be opened now. A directory that may not be used,
+ * for example since another user may enter it, is such an error only if is_needed; otherwise fds_out has -1 for it.
  */
 int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT]);
 
