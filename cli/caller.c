@@ -116,7 +116,7 @@ int caller_each_name(const struct opts *opts, struct rlock_conn *conn, caller_fn
 }
 
 /*
- * Report each name with '*' or '?', which was probably meant as a pattern: only list takes a pattern, and a lock with
+ * Report each name with '*' or '?', which was probably meant as a pattern. Only list takes a pattern, and a lock with
  * such a name is rarely held.
  */
 static void report_patterns(const struct opts *opts)

@@ -29,8 +29,8 @@ int caller_resolve(struct opts *opts, int cancel_fd, bool *is_cancelled);
 /*
  * Start a local: server if necessary, and make *out, which connects only when the first request is sent. When cancel_fd
  * (-1: none) becomes readable, all waits end, now and later.
- * Returns 0 with *out set; 0 with *is_cancelled set, and without *out, if cancel_fd ended the wait for a local: server;
- * or the exit code after one line by message_error.
+ * Returns 0 with *out set. Returns 0 with *is_cancelled set, and without *out, if cancel_fd ended the wait for a local:
+ * server. Otherwise returns the exit code after one line by message_error.
  */
 int caller_connect(struct opts *opts, int cancel_fd, bool *is_cancelled, struct rlock_conn **out);
 

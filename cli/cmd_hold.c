@@ -173,7 +173,10 @@ static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, ca
 	return worst;
 }
 
-/* Make the hold that a hold file describes; the caller frees it. 0, or the exit code after one line by message_error. */
+/*
+ * Make the hold that a hold file describes; the caller frees it. Returns 0, or the exit code after one line by
+ * message_error.
+ */
 static int open_hold(const struct opts *opts, const struct hold_file *file, const char *what,
 		     struct rlock_hold **out)
 {
@@ -193,7 +196,7 @@ static int open_hold(const struct opts *opts, const struct hold_file *file, cons
 	spec.name_count = file->name_count;
 	spec.id = file->hold_id;
 	/*
-	 * Pass no owners for an `rlock run`, so that no server that has lost the hold grants it again: such a grant
+	 * Pass no owners for an `rlock run`, so that no server that has lost the hold grants it again. Such a grant
 	 * would store the note, which is not known here.
 	 */
 	spec.owners = file->purpose == RLOCK_PURPOSE_COMMAND ? NULL : file->owners;

@@ -136,8 +136,8 @@ static const struct field process_fields[] = {
 	}
 
 /*
- * The fields of a holder: first the cells of the row for people, then the members of the JSON object that this file
- * makes, last the members that rlock.h lists.
+ * The fields of a holder. First come the cells of the row for people, then the members of the JSON object that this
+ * file makes, last the members that rlock.h lists.
  */
 #define HOLDER_FIELD(type, member, key) { key, FIELD_##type, OF(rlock_holder, member) },
 static const struct field holder_fields[] = {

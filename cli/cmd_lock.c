@@ -453,7 +453,7 @@ static int report_process_1(const struct opts *opts)
 	return EXIT_USAGE;
 }
 
-/* Open the process of --pid. 0, or the exit code after one line by message_error. */
+/* Open the process of --pid. Returns 0, or the exit code after one line by message_error. */
 static int find_target(struct acquirer *acquirer)
 {
 	const struct opts *opts = acquirer->opts;
@@ -489,8 +489,8 @@ static int find_target(struct acquirer *acquirer)
 }
 
 /*
- * Check everything that can fail on this machine, before anything is sent. 0, or the exit code after one line by
- * message_error.
+ * Check everything that can fail on this machine, before anything is sent. Returns 0, or the exit code after one line
+ * by message_error.
  */
 static int prepare(struct acquirer *acquirer)
 {
@@ -794,9 +794,9 @@ static int end_without_renewer(const struct lease *lease)
 #define PROBE_DIVISOR 4
 
 /*
- * With -n ask whether the lock is busy before a renewer is forked: a fork takes longer than the request, and most jobs
- * of a fleet that use -n find the lock busy. Any answer but "busy" is ignored: the renewer then acquires the lock, over
- * the same connection. True: the lock is busy, and everything is reported.
+ * With -n ask whether the lock is busy before a renewer is forked. The fork takes longer than the request, and most
+ * jobs of a fleet that use -n find the lock busy. Any answer but "busy" is ignored: the renewer then acquires the lock,
+ * over the same connection. True: the lock is busy, and everything is reported.
  */
 static bool is_busy(struct acquirer *acquirer)
 {
@@ -848,8 +848,8 @@ static void acquirer_clear(struct acquirer *acquirer)
 }
 
 /*
- * Make the lease state, the owner and the hold id before the first request, so that front and renewer both know them:
- * if one is killed, the other continues with them.
+ * Make the lease state, the owner and the hold id before the first request, so that front and renewer both know them.
+ * If one of the two is killed, the other continues with them.
  */
 static int make_lease(struct acquirer *acquirer)
 {

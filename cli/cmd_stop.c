@@ -23,8 +23,8 @@
 #define POLL_MIN_MS 10
 #define POLL_MAX_MS 250
 /*
- * The pause has at least a millisecond for each HOLDS_PER_MS holds: a request about thousands of holds takes the server
- * some ms, and it must also serve other clients.
+ * The pause has at least a millisecond for each HOLDS_PER_MS holds. A request about thousands of holds takes the server
+ * some ms, in which it does not serve other clients.
  */
 #define HOLDS_PER_MS 5
 /* When to report first which holder is waited for, and how often to repeat the report. */

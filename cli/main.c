@@ -74,7 +74,7 @@ static void overview_print(enum help_extent extent)
 
 /*
  * Find the verb that name misspells, or "flock", "help" or "version"; NULL: none. Allow only one slip, and not in the
- * first letter: a word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
+ * first letter. A word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
  */
 static const char *find_mistyped_verb(const char *name)
 {

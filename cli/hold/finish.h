@@ -34,7 +34,7 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 		 bool may_be_done);
 
 /*
- * Report the end of the hold and set the exit code, but do not release: the renewer hangs, and a request could make
+ * Report the end of the hold and set the exit code, but do not release. The renewer hangs, and a request could make
  * this process hang as well.
  */
 void finish_unreleased(struct lease *lease);

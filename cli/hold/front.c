@@ -290,7 +290,7 @@ static void commit(struct front *front)
 		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
 		/*
-		 * If the phase is no longer HOLD_STARTING, the renewer already releases the lock: it was asked to end,
+		 * If the phase is no longer HOLD_STARTING, the renewer already releases the lock. It was asked to end,
 		 * the process of --pid has ended, or the lock is lost. Then stay until the renewer has ended.
 		 */
 		front->is_over = atomic_compare_exchange_strong(&front->lease->phase, &starting,
@@ -386,7 +386,7 @@ static bool forbid_start_unless_started(struct front *front)
 /*
  * Whether to end instead of forking another renewer: the front must end, the renewer did not die by SIGKILL, or the
  * wait is over. End also if the renewer hangs in the kernel, because the next one would probably hang there as well.
- * End also if a release may have been sent: if it came late, it would remove the hold of the next renewer, which has
+ * End also if a release may have been sent. If it came late, it would remove the hold of the next renewer, which has
  * the same hold id.
  */
 static bool is_over_without_job(const struct front *front)

@@ -35,7 +35,7 @@
  */
 #define LATENESS_DECAY_DIVISOR 8
 /*
- * Renew a read lock at least every 10 s, even if its lease is longer: a Java reader that renews sets the TTL of the
+ * Renew a read lock at least every 10 s, even if its lease is longer. A Java reader that renews sets the TTL of the
  * whole lock to 30 s (RedissonReadLock).
  */
 #define SHARED_RENEWAL_MAX_MS 10000

@@ -178,8 +178,8 @@ static int64_t hold_events_next_ms(const struct hold_events *events)
 }
 
 /*
- * Sleep by the timer, and not by the timeout of poll(2): if we are stopped in a poll, the timeout does not count that
- * time, and the rest would be waited for after we are continued.
+ * Sleep by the timer, and not by the timeout of poll(2). If this process is stopped in a poll, the timeout does not
+ * count that time: the rest of it would begin after the process is continued.
  */
 void hold_events_sleep(struct hold_events *events, int64_t until_ms)
 {

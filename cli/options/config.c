@@ -40,9 +40,9 @@ struct candidate {
 };
 
 /*
- * Accept only a file that root or the caller owns, and that nobody else can write, since it names the server, the
- * password and the command that prints the password. A file that --config or RLOCK_CONFIG names may also be a pipe, as
- * of a shell's <(...). False after one line by message_error.
+ * Accept only a file that root or the caller owns, and that nobody else can write. It names the server, the password
+ * and the command that prints the password, so other users must not choose them. A file that --config or RLOCK_CONFIG
+ * names may also be a pipe, as of a shell's <(...). False after one line by message_error.
  */
 static bool check_file(const struct candidate *candidate, const struct stat *stat)
 {

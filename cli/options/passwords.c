@@ -160,7 +160,7 @@ static enum rlock_status take_output(struct shell *shell, const char **password_
 
 /*
  * Take the password from the file. If the file is missing, or has no password in its first line, for example because it
- * is half written, use its last password: the server decides whether that is still right.
+ * is half written, use its last password. The server decides whether that is still right.
  */
 static enum rlock_status take_file(struct fetch *fetch, const char **password_out)
 {

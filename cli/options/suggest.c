@@ -495,8 +495,8 @@ static bool search_word(const struct line *line, const struct word *word, struct
 
 /*
  * Returns the index where COMMAND begins in a line with --pid or --owner: that of a later name than the first, if it is
- * a program; or line->count: there is no COMMAND. In such a line all words may be names, and a name may look like a
- * path, so only the path of a file that may be executed counts. *is_certain_out: COMMAND cannot begin at another word.
+ * a program. line->count: there is no COMMAND. In such a line all words may be names, and a name may look like a path.
+ * So only the path of a file that may be executed counts. *is_certain_out: COMMAND cannot begin at another word.
  */
 static size_t find_program_name(const struct line *line, bool *is_certain_out)
 {
@@ -718,8 +718,8 @@ static bool is_host_with_port(const char *word)
 }
 
 /*
- * Report a number of one or two digits, or a duration next to a name. As a name in a line that acquires, it would be
- * the name of an additional lock, or of a lock that all scripts with that number of a descriptor share.
+ * Report a number of one or two digits, or a duration next to a name. In a line that acquires, it would be the name of
+ * an additional lock, or of a lock that all scripts with that number of a descriptor share.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])

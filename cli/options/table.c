@@ -462,7 +462,7 @@ static bool is_switched_off(const struct given *given)
 
 /*
  * Whether a new value counts, or why not. If -u or RLOCK_URL names the servers, options of the file about servers do
- * not count: a site's password must not be sent to other servers than its own.
+ * not count. A site's password must not be sent to other servers than its own.
  */
 static enum given_use use_of(const struct opts *opts, const struct given *given)
 {

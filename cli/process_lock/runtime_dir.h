@@ -19,9 +19,10 @@
 int runtime_dir_open(bool is_for_holds);
 
 /*
- * Open both directories for a search, and make neither. fds_out has -1 for a directory that does not exist. Returns 0,
- * or the exit code after one line by message_error: a directory cannot be opened now. A directory that may not be used,
- * for example since another user may enter it, is such an error only if is_needed; otherwise fds_out has -1 for it.
+ * Open both directories for a search, and make neither. fds_out has -1 for a directory that does not exist. A directory
+ * that may not be used, for example since another user may enter it, is an error only if is_needed; otherwise fds_out
+ * has -1 for it. Returns 0, or the exit code after one line by message_error: a directory cannot be opened now, or is
+ * an error as above.
  */
 int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT]);
 
