@@ -129,7 +129,7 @@ static void report_patterns(const struct opts *opts)
 			continue;
 		usage_line(&line, PLAIN("rlock list"));
 		usage_line_add_names(&line, &opts->names[i], 1);
-		message_info("%s: a name is no pattern here: try: %s",
+		message_info("%s: a name is no pattern here; try: %s",
 			     names_show_one(opts, i, name), line.text);
 	}
 }

@@ -232,7 +232,7 @@ static void check_run(struct check *check)
 		    rlock_url_db(opts->urls[i]) == rlock_url_db(opts->urls[check->index]))
 			add_finding(
 				check, EXIT_CONFIG,
-				"the same server as %s: no lock is granted: name each server once",
+				"the same server as %s: no lock is granted; name each server once",
 				check->runs[i].server);
 		else
 			add_finding(check, FINDING_NOTE,
@@ -252,17 +252,17 @@ static void check_role(struct check *check)
 	if (!fact(check, "role", role)) {
 		add_finding(
 			check, FINDING_NOTE,
-			"unknown: INFO is denied: if the user lacks the right, try: ACL SETUSER %s +info",
+			"unknown: INFO is denied; if the user lacks the right, try: ACL SETUSER %s +info",
 			user_of(check, user));
 	} else if (strcmp(role, "master") != 0) {
 		add_finding(
 			check, EXIT_CONFIG,
-			"%s: cannot grant a lock: give the URL of its master, or of the sentinels",
+			"%s: cannot grant a lock; give the URL of its master, or of the sentinels",
 			strcmp(role, "slave") == 0 ? "replica" : role);
 	} else if (is_cluster &&
 		   rlock_url_scheme(check->opts->urls[check->index]) != RLOCK_SCHEME_CLUSTER) {
 		add_finding(check, EXIT_CONFIG,
-			    "master, one node of a cluster: it denies most names: try: -u "
+			    "master, one node of a cluster: it denies most names; try: -u "
 			    "redis%s+cluster://%.*s",
 			    strncmp(server, "rediss", 6) == 0 ? "s" : "",
 			    host != NULL ? (int)strcspn(host + 3, "/") : 9,
@@ -347,7 +347,7 @@ static void check_memory(struct check *check)
 	else if (used >= limit)
 		add_finding(
 			check, EXIT_CONFIG,
-			"full, %s of %s used: it grants no lock: raise maxmemory, or delete keys",
+			"full, %s of %s used: it grants no lock; raise maxmemory, or delete keys",
 			used_text, limit_text);
 	else
 		add_finding(check,
@@ -366,12 +366,12 @@ static void check_eviction(struct check *check)
 		add_finding(check, FINDING_OK, "noeviction");
 	else if (number(check, "maxmemory") == 0)
 		add_finding(check, FINDING_NOTE,
-			    "%s: deletes locks as soon as maxmemory is set: "
+			    "%s: deletes locks as soon as maxmemory is set; "
 			    "try: CONFIG SET maxmemory-policy noeviction",
 			    policy);
 	else
 		add_finding(check, EXIT_CONFIG,
-			    "%s deletes locks when the memory is full: "
+			    "%s deletes locks when the memory is full; "
 			    "try: CONFIG SET maxmemory-policy noeviction",
 			    policy);
 }
@@ -390,15 +390,15 @@ static void check_persistence(struct check *check)
 		add_finding(
 			check, FINDING_NOTE,
 			"append-only file, appendfsync %s: a crash of its machine loses the locks of "
-			"the last %s: try: CONFIG SET appendfsync always",
+			"the last %s; try: CONFIG SET appendfsync always",
 			fsync, strcmp(fsync, "everysec") == 0 ? "second" : "half a minute");
 	else if (append_file == 0 && save[0] != '\0')
 		add_finding(check, FINDING_NOTE,
-			    "snapshots only: a restart loses the locks since the last one: "
+			    "snapshots only: a restart loses the locks since the last one; "
 			    "try: CONFIG SET appendonly yes");
 	else if (append_file == 0)
 		add_finding(check, FINDING_NOTE,
-			    "none%s: a restart deletes all locks: try: CONFIG SET appendonly yes",
+			    "none%s: a restart deletes all locks; try: CONFIG SET appendonly yes",
 			    is_save_known ? "" : ", or snapshots only");
 }
 
@@ -423,7 +423,7 @@ static void check_config(struct check *check)
 		add_finding(check, FINDING_NOTE,
 			    "CONFIG SET was called %" PRId64
 			    " time%s since the server's start, and no "
-			    "CONFIG REWRITE: a restart loses what was set: try: CONFIG REWRITE",
+			    "CONFIG REWRITE: a restart loses what was set; try: CONFIG REWRITE",
 			    sets, sets == 1 ? "" : "s");
 }
 
@@ -437,13 +437,13 @@ static void check_replicas(struct check *check)
 	if (replicas < needed)
 		add_finding(check, EXIT_CONFIG,
 			    "%" PRId64
-			    ", but --replicas needs %d: add replicas, or lower --replicas",
+			    ", but --replicas needs %d; add replicas, or lower --replicas",
 			    replicas, needed);
 	else if (needed == 0 && (replicas > 0 || check->info->sentinels > 0))
 		add_finding(check, FINDING_NOTE,
 			    "%" PRId64
 			    ", but no lock waits for them: a failover may lose one that was "
-			    "just acquired: try: --replicas 1",
+			    "just acquired; try: --replicas 1",
 			    replicas);
 	else if (replicas == 0)
 		add_finding(check, FINDING_NOTE,
@@ -457,7 +457,7 @@ static void check_sharding(struct check *check)
 	if (check->info->is_sharded)
 		add_finding(
 			check, EXIT_CONFIG,
-			"a proxy that keeps keys on several servers, and runs a script on one of them: "
+			"a proxy that keeps keys on several servers, and runs a script on one of them; "
 			"give the URL of one server, or of their cluster");
 }
 
@@ -527,7 +527,7 @@ static enum rlock_status check_url(struct check *check)
 	if (table_source(check->opts, OPT_URL) == SOURCE_DEFAULT)
 		add_finding(check, FINDING_NOTE,
 			    "the default, since no server is named anywhere: each machine then "
-			    "locks on a server of its own: set RLOCK_URL, or url = in "
+			    "locks on a server of its own; set RLOCK_URL, or url = in "
 			    "/etc/rlock.conf");
 	if (is_on_this_machine(url))
 		return RLOCK_OK;
@@ -616,7 +616,7 @@ static void judge_drift(struct check *check, const struct rlock_clock_reading re
 		add_finding(
 			check, EXIT_CONFIG,
 			"in %.1f s it drifted %+.2f %% from this machine's: it was set just now, or one "
-			"of the two clocks is wrong: check again",
+			"of the two clocks is wrong; check again",
 			(double)most_us / SECOND_US, 100 * (double)drift_us / (double)most_us);
 	else
 		add_finding(check, FINDING_OK, "as fast as this machine's, within %.2f %%",
@@ -711,7 +711,7 @@ static void judge_rights(struct check *check, const struct lacks *lacks)
 	for (size_t i = 0; i < KIND_GROUPS; i++)
 		if (lacks->rights[i][0] != '\0')
 			add_finding(check, i == 0 ? EXIT_DENIED : FINDING_NOTE,
-				    "%s %s: try: ACL SETUSER %s%s", kind_groups[i].name,
+				    "%s %s; try: ACL SETUSER %s%s", kind_groups[i].name,
 				    lacks_plain && i > 0 ? "need more rights than plain locks"
 							 : "can't be used",
 				    user, lacks->rights[i]);
@@ -722,7 +722,7 @@ static void judge_rights(struct check *check, const struct lacks *lacks)
 	if (lacks->optional[0] != '\0')
 		add_finding(
 			check, FINDING_NOTE,
-			"list, waiters and --remember use more rights than locks need: try: ACL SETUSER %s%s",
+			"list, waiters and --remember use more rights than locks need; try: ACL SETUSER %s%s",
 			user, lacks->optional);
 }
 
@@ -750,7 +750,7 @@ static void judge_moving(struct check *check, const struct rlock_lock_trial *tri
 {
 	check->subject = "slots";
 	add_finding(check, code == FINDING_OK ? FINDING_NOTE : code,
-		    "slot %d is on its way from %s to %s%s%s: if that does not end, try: redis-cli "
+		    "slot %d is on its way from %s to %s%s%s; if that does not end, try: redis-cli "
 		    "--cluster fix HOST:PORT",
 		    trial->moving_slot, trial->server, trial->moves_to,
 		    code == FINDING_OK ? "" : ", and no lock can be acquired in it: ",
@@ -838,12 +838,13 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 			return;
 		}
 	if (inspection->unheld_permits > 0)
-		add_finding(check, FINDING_NOTE,
-			    "%s: %" PRId64 " of %" PRId64
-			    " have no record of a holder, as Java's RSemaphore leaves none: if no "
-			    "such client runs, they are lost: while no client holds a permit try: "
-			    "rlock unlock --force %s",
-			    name, inspection->unheld_permits, inspection->permits, name);
+		add_finding(
+			check, FINDING_NOTE,
+			"%s: %" PRId64 " of %" PRId64
+			" have no record of a holder, as Java's RSemaphore leaves none; if no "
+			"such client runs, they are lost, and while no client holds a permit, try: "
+			"rlock unlock --force %s",
+			name, inspection->unheld_permits, inspection->permits, name);
 	else
 		add_finding(check, FINDING_OK,
 			    "%s: %" PRId64 " of %" PRId64
@@ -1011,7 +1012,7 @@ static void check_local(struct check *check, int dir_fd)
 	add_finding(
 		check, EXIT_CONFIG,
 		"process %ld is the private server of this directory, but its socket was "
-		"removed or moved: its locks exclude no new call: to end it and its locks: kill %ld",
+		"removed or moved: its locks exclude no new call; to end it and its locks: kill %ld",
 		(long)lost, (long)lost);
 }
 

@@ -480,7 +480,7 @@ static int check_name(const char *name)
 {
 	if (is_name(name))
 		return 0;
-	message_error("the path is no name of a lock: it has more than %d bytes, or a newline: "
+	message_error("the path is no name of a lock: it has more than %d bytes, or a newline; "
 		      "try: rlock write NAME -- COMMAND",
 		      NAME_MAX_LEN);
 	return EXIT_USAGE;

@@ -82,7 +82,7 @@ static void report_held_by_root(const struct opts *opts, const char *names, cons
 	usage_line(&line, PLAIN("sudo rlock"), PLAIN(opts->verb->name),
 		   PLAIN(opts->pid != 0 ? option : NULL));
 	usage_line_add_names(&line, opts->names, opts->name_count);
-	message_error("%s: root holds it for %s: try: %s", names, process, line.text);
+	message_error("%s: root holds it for %s; try: %s", names, process, line.text);
 }
 
 /*
@@ -115,7 +115,7 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 		report_held_by_root(opts, names, process);
 	else
 		message_error(
-			"%s: not held by %s or its ancestors: name the process with --pid PID, or "
+			"%s: not held by %s or its ancestors; name the process with --pid PID, or "
 			"the owner with --owner ID",
 			names, process);
 	return EXIT_NOT_HELD;
@@ -311,7 +311,7 @@ static void print_holder(const struct rlock_inspection *lock, char out[OTHERS_MA
 		(void)snprintf(more, sizeof(more), " and %zu more", lock->holder_total - 1);
 	(void)snprintf(out, OTHERS_MAX, ": held by %s%s%s%s%s%s", owner,
 		       note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "", more,
-		       has_id ? ": use one id for all jobs of a pipeline" : "");
+		       has_id ? "; use one id for all jobs of a pipeline" : "");
 }
 
 static bool is_owned_by(const struct rlock_inspection *lock, const char *owner)
@@ -386,7 +386,7 @@ static int report_lacking(const struct opts *opts, size_t index, const struct rl
 	struct usage_line line;
 
 	usage_line(&line, PLAIN("rlock"), PLAIN(opts->verb->name), { "--owner", &owner, 1 });
-	message_error("%s: was locked together with %zu other%s: give all %zu names to '%s'%s",
+	message_error("%s: was locked together with %zu other%s; give all %zu names to '%s'%s",
 		      names_show_one(opts, index, name), total - 1, total == 2 ? "" : "s", total,
 		      line.text,
 		      opts->name_count < total ? ""
@@ -469,7 +469,7 @@ static int end_release(const struct opts *opts, const struct rlock_conn *conn,
 		return 0;
 	}
 	if (status == RLOCK_NOT_HELD) {
-		message_error("%s: lock lost before it was released: %s: check its work: another "
+		message_error("%s: lock lost before it was released: %s; check its work, another "
 			      "owner may have held the lock",
 			      names_show_one(opts, rlock_conn_error_name(conn), name),
 			      rlock_conn_error(conn));

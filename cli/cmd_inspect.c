@@ -223,7 +223,7 @@ static bool are_equal(const struct rlock_name *a, const struct rlock_name *b)
 
 /*
  * The owner of a holder. The owner of a kept hold ends in a time by the server's clock, which differs from server to
- * server: leave it out.
+ * server; leave it out.
  */
 static struct rlock_name without_time(const struct rlock_holder *holder)
 {
@@ -525,7 +525,7 @@ static void report_flock(const struct opts *opts, struct rlock_conn *conn)
 	usage_line(&line, PLAIN("rlock status"));
 	usage_line_add_names(&line, &real_name, 1);
 	if (count_state(&found, RLOCK_STATE_HELD) >= found.quorum)
-		message_info("%s: held as the path that rlock flock locks: try: %s",
+		message_info("%s: held as the path that rlock flock locks; try: %s",
 			     names_show_one(opts, 0, shown), line.text);
 out:
 	rlock_inspections_free(inspections, found.count);

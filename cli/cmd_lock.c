@@ -171,7 +171,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	else
 		message_info("%s: timed out after %s: %s%s%s%s%s", name,
 			     duration_print(opts->wait_ms, waited), rlock_conn_error(conn), held,
-			     gone, may_come ? ": give a longer --wait" : "",
+			     gone, may_come ? "; give a longer --wait" : "",
 			     has_job ? ", or end that job" : "");
 }
 
@@ -227,14 +227,16 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 		(void)rlock_escape(oldest->note.text, oldest->note.len, note, sizeof(note));
 		gone = show_gone(&oldest->record.process);
 		usage_line(&stop,
-			   PLAIN(oldest->record.reads_requests ? ": try: rlock stop" : NULL));
+			   PLAIN(oldest->record.reads_requests ? ", try: rlock stop" : NULL));
 		if (oldest->record.reads_requests)
 			usage_line_add_names(&stop, &opts->names[index], 1);
 		message_error("%s: busy: held by %s for %s, and --complain-after says %s%s%s", name,
 			      names_show_holder(note, owner, holder),
 			      duration_print_rough(oldest->held_ms, held),
 			      duration_print(opts->complain_after_ms, limit),
-			      gone[0] != '\0' ? gone : ": end that job",
+			      gone[0] != '\0'                 ? gone
+			      : oldest->record.reads_requests ? "; to end that job"
+							      : "; end that job",
 			      gone[0] != '\0' ? "" : stop.text);
 	}
 	rlock_inspections_free(locks, count);
@@ -448,7 +450,7 @@ static int report_process_1(const struct opts *opts)
 		     is_new ? opts->word_count : 0 });
 	if (!is_new)
 		usage_line_add_names(&line, opts->names, opts->name_count);
-	message_error_of_lock("a lost lock would end what process 1 has started: try: %s",
+	message_error_of_lock("a lost lock would end what process 1 has started; try: %s",
 			      line.text);
 	return EXIT_USAGE;
 }
@@ -472,7 +474,7 @@ static int find_target(struct acquirer *acquirer)
 		return EXIT_USAGE;
 	}
 	if (proc_of_thread(opts->pid) != opts->pid) {
-		message_error_of_lock("--pid %d is a thread: give its process: --pid %d", opts->pid,
+		message_error_of_lock("--pid %d is a thread; give its process: --pid %d", opts->pid,
 				      (int)proc_of_thread(opts->pid));
 		return EXIT_USAGE;
 	}
@@ -556,7 +558,7 @@ static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 	const struct acquirer *acquirer = ctx;
 	char name[NAME_SHOWN_MAX];
 
-	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d: --resize "
+	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d; --resize "
 			"changes it",
 			names_show_one(acquirer->opts, name_index, name), total,
 			total == 1 ? "" : "s", acquirer->opts->permits);
@@ -696,7 +698,7 @@ static bool report_semaphore(const struct opts *opts, struct rlock_conn *conn, s
 		return false;
 	usage_line(&line, PLAIN("rlock unlock --force"));
 	usage_line_add_names(&line, &opts->names[index], 1);
-	message_error("%s is a semaphore: acquire a permit by rlock sem, or delete it: try: %s",
+	message_error("%s is a semaphore; acquire a permit by rlock sem, or delete it; try: %s",
 		      names_show_one(opts, index, name), line.text);
 	return true;
 }
@@ -725,12 +727,12 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 	/* An rlock above us holds the lock (is_ancestor), and waits for us. */
 	if (status == RLOCK_EDEADLOCK && rlock_conn_failure(conn)->record.process.pid != 0) {
 		message_error(
-			"%s: deadlock: %s: %s",
+			"%s: deadlock: %s; %s",
 			names_show_one(opts, rlock_conn_error_name(conn), name),
 			rlock_conn_error(conn),
 			opts->owner != NULL
-				? "--owner names another owner: leave it out, or give it to the outer call, too"
-				: "RLOCK_HELD is not in the environment: try: sudo --preserve-env=RLOCK_HELD");
+				? "--owner names another owner; leave it out, or give it to the outer call, too"
+				: "RLOCK_HELD is not in the environment; try: sudo --preserve-env=RLOCK_HELD");
 		return EXIT_USAGE;
 	}
 	if (status == RLOCK_EKIND && opts->verb->kind != RLOCK_SEMAPHORE)

@@ -87,12 +87,12 @@ static void report_not_askable(const struct opts *opts, const struct rlock_stop_
 	/* Permits without a record have no owner, so only all of them can be broken together. */
 	if (!has_owner)
 		message_error(
-			"%s: a client without a record cannot be asked: %s: end it there, then break "
-			"all permits: try: %s",
+			"%s: a client without a record cannot be asked: %s; end it there, then break "
+			"all permits; try: %s",
 			names_show_one(opts, 0, name), why_not(hold), line.text);
 	else
 		message_error(
-			"%s: %s cannot be asked: %s%s: %stry: %s", names_show_one(opts, 0, name),
+			"%s: %s cannot be asked: %s%s; %stry: %s", names_show_one(opts, 0, name),
 			names_show_holder(hold->note, hold->owner, holder), why_not(hold),
 			print_end(hold, end),
 			hold->record.purpose == RLOCK_PURPOSE_KEPT ? "" : "end it there, then ",

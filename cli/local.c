@@ -405,12 +405,12 @@ static int fail_late(struct search *search)
 
 	if (server != 0)
 		message_error(
-			"local: the private server, process %ld, does not answer on '%s': if this "
+			"local: the private server, process %ld, does not answer on '%s'; if this "
 			"stays so, end it, and with it its locks: kill %ld",
 			(long)server, search->socket_path, (long)server);
 	else
 		message_error(
-			"local: the private server on '%s' did not come up in time: try again, or give a longer --connect-timeout",
+			"local: the private server on '%s' did not come up in time; try again, or give a longer --connect-timeout",
 			search->socket_path);
 	return EXIT_UNREACHABLE;
 }
@@ -498,7 +498,7 @@ static int check_lost(const struct search *search)
 	else
 		message_error(
 			"local: the private server, process %ld, has lost '%s', which was removed "
-			"or moved: end it, and with it its locks: kill %ld",
+			"or moved; end it, and with it its locks: kill %ld",
 			(long)pid, search->socket_path, (long)pid);
 	return EXIT_SYSTEM;
 }
@@ -516,7 +516,7 @@ static int start(struct search *search, int lock_fd)
 		return err;
 	if (program[0] != '\0') {
 		message_error(
-			"local: '%s' ended at once: to see why, run: %s --port 0 --unixsocket %s",
+			"local: '%s' ended at once; to see why, run: %s --port 0 --unixsocket %s",
 			program, program, search->socket_path);
 		return EXIT_SYSTEM;
 	}
@@ -530,7 +530,7 @@ static int start(struct search *search, int lock_fd)
 			   program[0] == '/';
 	if (!is_there) {
 		message_error(
-			"local: neither redis-server nor valkey-server is installed: install one, "
+			"local: neither redis-server nor valkey-server is installed; install one, "
 			"or name a server with --url");
 		return EXIT_CONFIG;
 	}
@@ -602,7 +602,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 		       runtime_dir_path());
 	if (len < 0 || (size_t)len >= sizeof(search.socket_path)) {
 		message_error(
-			"local: the runtime directory's path is too long for a socket: '%s': set "
+			"local: the runtime directory's path is too long for a socket: '%s'; set "
 			"RLOCK_RUNTIME_DIR to a shorter one",
 			runtime_dir_path());
 		found = EXIT_SYSTEM;

@@ -100,13 +100,13 @@ static int report_no_verb(const char *name, const struct usage_line *line)
 
 	(void)usage_show(name, shown);
 	if (line != NULL)
-		message_error("'%s' is not a verb: see 'rlock help', or try: %s", shown,
+		message_error("'%s' is not a verb; see 'rlock help', or try: %s", shown,
 			      line->text);
 	else
-		message_error("'%s' is not a verb: see 'rlock help': %s", shown,
+		message_error("'%s' is not a verb; %s", shown,
 			      hint != NULL ? hint
 					   : "run acquires a lock, status shows it, and unlock or "
-					     "stop ends it");
+					     "stop ends it: see 'rlock help'");
 	return EXIT_USAGE;
 }
 
@@ -136,7 +136,7 @@ static int help(int argc, char **argv)
 	enum help_extent extent = strcmp(argv[1], "-h") == 0 ? HELP_SHORT : HELP_FULL;
 
 	if (argc > 3) {
-		message_error("help takes one verb: try: rlock help run");
+		message_error("help takes one verb; try: rlock help run");
 		return EXIT_USAGE;
 	}
 	if (argc == 3 && strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0)
@@ -221,7 +221,7 @@ static int report_unknown_verb(int argc, char **argv)
 	char shown[USAGE_SHOWN_MAX];
 
 	if (is_of_script(word)) {
-		message_error("'%s' is one word: the first line of a script is "
+		message_error("'%s' is one word; the first line of a script is "
 			      "#!/usr/bin/env -S rlock %s",
 			      usage_show(word, shown), shown);
 		return EXIT_USAGE;
@@ -268,13 +268,13 @@ static int report_option_first(int argc, char **argv)
 	if (is_flock)
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	if (is_certain || is_flock)
-		message_error("the verb comes first: see 'rlock help', or try: %s%s",
+		message_error("the verb comes first; see 'rlock help', or try: %s%s",
 			      suggestion.line.text,
 			      verb != NULL || is_flock
 				      ? ""
 				      : ", or for a line as flock has it: rlock flock");
 	else
-		message_error("the verb comes first: see 'rlock help'%s%s",
+		message_error("the verb comes first; see 'rlock help'%s%s",
 			      suggestion.is_wrong ? ": " : "",
 			      suggestion.is_wrong ? suggestion.why : "");
 	return EXIT_USAGE;
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		return cmd_flock(argc, argv);
 	if (argc < 2) {
 		message_error(
-			"a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND");
+			"a verb is missing; see 'rlock help', or try: rlock run NAME -- COMMAND");
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||

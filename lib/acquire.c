@@ -711,7 +711,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
 		conn->events.is_masked = false;
 		return rlock__fail(&conn->error, RLOCK_ENET,
-				   "%s answers too slowly for this lease: give a longer one",
+				   "%s answers too slowly for this lease; give a longer one",
 				   conn->error.server);
 	}
 }
@@ -890,7 +890,7 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 				  "the semaphore has %" PRId64 " permit%s in all, and %" PRId64
 				  " must be free%s",
 				  total, total == 1 ? "" : "s", waiter->hold->take,
-				  total < waiter->hold->take ? ": --resize gives it more" : "");
+				  total < waiter->hold->take ? "; --resize gives it more" : "");
 }
 
 #define PERMITS_SHOWN_MAX 96

@@ -280,7 +280,7 @@ static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 
 	return rlock__fail(
 		error, RLOCK_EKIND,
-		"the fencing counter %s holds no integer, or no token is left: set it to "
+		"the fencing counter %s holds no integer, or no token is left; set it to "
 		"the last token issued",
 		rlock_escape(keys->of[RLOCK__KEY_COUNTER].text, keys->of[RLOCK__KEY_COUNTER].len,
 			     shown, sizeof(shown)));
@@ -309,7 +309,7 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 	case ACQUIRE_DEADLOCK:
 		status = rlock__fail(
 			&connection->error, RLOCK_EDEADLOCK,
-			"an upgrade of a read lock would be a deadlock: release the read lock first, or begin with "
+			"an upgrade of a read lock would be a deadlock; release the read lock first, or begin with "
 			"the write lock");
 		break;
 	case ACQUIRE_OTHER_KIND:
@@ -857,7 +857,7 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 		rlock__conn_copy_error(waiter->conn, i);
 		return rlock__fail(
 			&waiter->conn->error, RLOCK_EUNSUPPORTED,
-			"the names are on different servers, as a proxy keeps them: give "
+			"the names are on different servers, as a proxy keeps them; give "
 			"them the same part in braces, as {app}a and {app}b, if it "
 			"chooses servers by that, or acquire one at a time");
 	}
@@ -883,7 +883,7 @@ static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter
 			    strcmp(servers[i].run_id, servers[k].run_id) != 0)
 				continue;
 			return rlock__fail(&waiter->conn->error, RLOCK_EUNSUPPORTED,
-					   "%s and %s are the same server: name each server once",
+					   "%s and %s are the same server; name each server once",
 					   places->at[k].connection->error.server,
 					   places->at[i].connection->error.server);
 		}

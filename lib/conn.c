@@ -97,7 +97,7 @@ enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct r
 	if (!conn->has_cluster || rlock__key_has_one_slot(name))
 		return RLOCK_OK;
 	(void)rlock__fail(&conn->error, RLOCK_EINVAL,
-			  "its braces put its keys into different slots of the cluster: "
+			  "its braces put its keys into different slots of the cluster; "
 			  "take another name");
 	conn->error.name_index = index;
 	return RLOCK_EINVAL;

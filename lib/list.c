@@ -453,7 +453,7 @@ static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 	if (*number == now)
 		return RLOCK_OK;
 	return rlock__fail(&listing->connection->error, RLOCK_ENET,
-			   "another server has taken over: try again");
+			   "another server has taken over; try again");
 }
 
 static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)

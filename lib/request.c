@@ -270,7 +270,7 @@ static enum rlock_status add_slots(struct rlock__places *places, struct rlock_co
 				   "{app}b");
 	if (hold->slot_count > RLOCK_SERVERS_MAX)
 		return rlock__fail(&conn->error, RLOCK_EUNSUPPORTED,
-				   "the names are in %zu slots of the cluster, and %d is the most: "
+				   "the names are in %zu slots of the cluster, and %d is the most; "
 				   "give some the same part in braces, as {app}a and {app}b",
 				   hold->slot_count, RLOCK_SERVERS_MAX);
 	status = rlock__conn_add_connections(conn, hold->slot_count);
@@ -621,7 +621,7 @@ static void add_count(const struct rlock__broadcast *broadcast, enum rlock_statu
 		return;
 	(void)rlock__fail(
 		&conn->error, RLOCK_ENET,
-		"quorum not reached: %zu of %zu servers answered%s, and %zu are needed: %s",
+		"quorum not reached: %zu of %zu servers answered%s, and %zu are needed; %s",
 		count_answered(broadcast), conn->server_count,
 		print_negatives(broadcast, negative, negatives), conn->quorum, error.text);
 	conn->error.name_index = error.name_index;

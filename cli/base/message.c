@@ -316,11 +316,13 @@ char *failure_print(const struct rlock_conn *conn, const char *added, char out[F
 	const char *text = rlock_conn_error(conn);
 	int len = (int)(strlen(text) - rlock_conn_failure(conn)->reply_len);
 
+	/* The server's own words follow a colon. */
+	int own_len = len > 2 && text[len] != '\0' ? len - 2 : len;
+
 	if (added[0] == '\0')
 		(void)snprintf(out, FAILURE_TEXT_MAX, "%s", text);
-	else if (text[len] == '\0')
-		(void)snprintf(out, FAILURE_TEXT_MAX, "%s: %s", text, added);
 	else
-		(void)snprintf(out, FAILURE_TEXT_MAX, "%.*s%s: %s", len, text, added, text + len);
+		(void)snprintf(out, FAILURE_TEXT_MAX, "%.*s; %s%s", own_len, text, added,
+			       text + own_len);
 	return out;
 }

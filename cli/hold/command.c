@@ -47,7 +47,7 @@ static int report_denied(const char *program, const char *path)
 			program,
 			"Permission denied: may this user search the directories above it?");
 	if (S_ISDIR(stat_of.st_mode))
-		return report_cannot_run(program, "it is a directory: name a program in it");
+		return report_cannot_run(program, "it is a directory; name a program in it");
 	if ((stat_of.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
 		return report_cannot_run(
 			program,
@@ -55,7 +55,7 @@ static int report_denied(const char *program, const char *path)
 				? "Permission denied: is its file system mounted with noexec?"
 				: "Permission denied: its mode allows other users to run it, or its "
 				  "file system is mounted with noexec");
-	usage_line(&line, { "Permission denied: it is not executable: try: chmod +x", &word, 1 });
+	usage_line(&line, { "Permission denied: it is not executable; try: chmod +x", &word, 1 });
 	return report_cannot_run(program, line.text);
 }
 
@@ -102,13 +102,13 @@ static int report_not_found(const struct opts *opts)
 	} else {
 		message_error_of_lock("%s: command not found%s", shown,
 				      strcmp(program, "--") == 0
-					      ? ": COMMAND begins with '--': leave it out"
+					      ? ": COMMAND begins with '--'; leave it out"
 				      : strchr(program, '/') == NULL
-					      ? ": no directory of PATH has it: give its path"
+					      ? ": no directory of PATH has it; give its path"
 					      : "");
 		return EXIT_NOT_FOUND;
 	}
-	message_error_of_lock("%s: command not found: no shell reads COMMAND: try: %s", shown,
+	message_error_of_lock("%s: command not found: no shell reads COMMAND; try: %s", shown,
 			      line.text);
 	return EXIT_NOT_FOUND;
 }

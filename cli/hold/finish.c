@@ -16,7 +16,7 @@
 
 /* ---- while the command runs ---- */
 
-#define LOOK_HINT ": before you run it again, check what is half done"
+#define LOOK_HINT "; before you run it again, check what is half done"
 #define CONSEQUENCE_MAX 128
 
 static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_MAX])
@@ -61,7 +61,7 @@ static void message_lost(const struct lease *lease)
 	char effect[CONSEQUENCE_MAX];
 
 	(void)names_show_one(lease->opts, lease->lost_name, name);
-	message_error("%s: lock lost at %s: %s: %s", name, wall_clock_print(false, at),
+	message_error("%s: lock lost at %s: %s; %s", name, wall_clock_print(false, at),
 		      lost_reason(lease, reason), consequence(lease, effect));
 }
 
@@ -115,7 +115,7 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	if (processes->denied > 0 && !lease->is_denied_reported) {
 		lease->is_denied_reported = true;
 		message_warning(
-			"%s: may not terminate process %d (%s): it runs as another user: %s",
+			"%s: may not terminate process %d (%s): it runs as another user; %s",
 			names_show_one(lease->opts, 0, name), (int)denied->pid,
 			rlock_escape(denied->name, strlen(denied->name), shown, sizeof(shown)),
 			lease->is_lost
@@ -138,7 +138,7 @@ void report_signal_denied(struct lease *lease, int signal)
 		return;
 	lease->is_signal_denied_reported = true;
 	message_warning(
-		"%s: may not pass signal %d on to process %d (%s): it runs as another user: "
+		"%s: may not pass signal %d on to process %d (%s): it runs as another user; "
 		"run rlock as that user",
 		names_show_one(lease->opts, 0, name), signal, (int)command.pid,
 		rlock_escape(command.name, strlen(command.name), shown, sizeof(shown)));
@@ -289,8 +289,8 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 	log_end(lease, event_kind_of_release(status), rlock_conn_error(conn));
 	if (status == RLOCK_NOT_HELD) {
 		message_error(
-			"%s: lock lost before the command ended, noticed at %s: %s: check its "
-			"work: another owner may have held the lock",
+			"%s: lock lost before the command ended, noticed at %s: %s; check its "
+			"work, another owner may have held the lock",
 			name, wall_clock_print(false, at), rlock_conn_error(conn));
 		return true;
 	}
@@ -332,7 +332,7 @@ void finish_unreleased(struct lease *lease)
 		log_lost(lease);
 	} else {
 		log_end(lease, EVENT_EXPIRES, lease->why);
-		message_warning("%s: release failed: %s: the lock expires with its lease",
+		message_warning("%s: release failed: %s; the lock expires with its lease",
 				names_show_one(lease->opts, 0, name), lease->why);
 	}
 	set_exit(lease, is_lost);

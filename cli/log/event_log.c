@@ -61,7 +61,7 @@ static int open_file(void)
 /* Print one warning, and write all further lines to syslog, because a log must not keep a job from running. */
 static void leave_file(const char *where, const char *what)
 {
-	message_warning("%s '%s': %s: %s: the log goes to syslog", where, path_shown, what,
+	message_warning("%s '%s': %s: %s; the log goes to syslog", where, path_shown, what,
 			strerror(errno));
 	sink = SINK_SYSLOG;
 	has_warned = true;

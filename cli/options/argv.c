@@ -85,14 +85,14 @@ static int add_name(struct opts *opts, const char *text)
 		if (rlock_names_clash(&opts->names[i], &name))
 			before = opts->names[i].text;
 	if (is_pattern && opts->name_count > 0)
-		message_error("%s takes one pattern: put it in quotes, or the shell makes it many",
+		message_error("%s takes one pattern; put it in quotes, or the shell makes it many",
 			      opts->verb->name);
 	else if (opts->name_count == NAMES_MAX)
 		message_error("these are too many names: %d can be locked together", NAMES_MAX);
 	else if (before != NULL && strcmp(before, text) == 0)
 		message_error("name '%s': given twice", shown);
 	else if (before != NULL)
-		message_error("name '%s': shares its keys on the server with '%s': choose another "
+		message_error("name '%s': shares its keys on the server with '%s'; choose another "
 			      "name for one of them",
 			      shown, usage_show(before, other));
 	else {

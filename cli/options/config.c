@@ -64,7 +64,7 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 	(void)usage_show(path, shown);
 	if (!S_ISREG(stat->st_mode) && !(candidate->is_named && S_ISFIFO(stat->st_mode))) {
 		message_error(
-			"configuration file '%s'%s: %s, not a regular file: to set no option, put "
+			"configuration file '%s'%s: %s, not a regular file; to set no option, put "
 			"an empty file there",
 			shown, candidate->origin,
 			S_ISDIR(stat->st_mode)    ? "a directory"
@@ -85,7 +85,7 @@ static bool check_file(const struct candidate *candidate, const struct stat *sta
 			       geteuid() == 0 ? "" : "sudo ", (unsigned long)geteuid());
 	}
 	usage_line(&line, { command, &path, 1 });
-	message_error("configuration file '%s'%s: %s: check what is in it, then: %s", shown,
+	message_error("configuration file '%s'%s: %s; check what is in it, then: %s", shown,
 		      candidate->origin, what, line.text);
 	return false;
 }
@@ -284,7 +284,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	if (opt == NULL) {
 		suggested = suggest_option(VERBS_ALL, name);
 		(void)value_reject(why, "there is no such option%s%s",
-				   suggested != NULL ? ": try: " : "",
+				   suggested != NULL ? "; try: " : "",
 				   suggested != NULL ? suggested : "");
 		return report_bad_line(opts, line, name, why);
 	}
@@ -308,7 +308,7 @@ int config_read(struct opts *opts)
 	if (code == 0 && text != NULL && opts->config_len >= 3 && memcmp(text, BOM, 3) == 0)
 		code = report_bad_line(
 			opts, 1, NULL,
-			"a byte order mark is before the first option: save the file without it");
+			"a byte order mark is before the first option; save the file without it");
 	while (code == 0 && text < end) {
 		char *newline = memchr(text, '\n', (size_t)(end - text));
 		char *first = text + strspn(text, BLANKS);
@@ -329,7 +329,7 @@ int config_read(struct opts *opts)
 		return code;
 	message_error(
 		"configuration file '%s' is not read: %s belongs to user %lu, not to root or to the "
-		"caller, and no other place names the server: give --url, or set %s",
+		"caller, and no other place names the server; give --url, or set %s",
 		opts->config_skipped, user.below, (unsigned long)user.dir_owner, user.below);
 	return EXIT_CONFIG;
 }

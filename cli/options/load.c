@@ -114,7 +114,7 @@ static void see_other_variables(const struct opts *opts,
 		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
 		if (strncmp(name, "RLOCK_", 6) == 0 && !is_own_variable(name))
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),
-				       "rlock reads no such variable: give the option, or a line "
+				       "rlock reads no such variable; give the option, or a line "
 				       "in the configuration file");
 		else if (strcmp(name, "REDIS_URL") == 0 &&
 			 table_source(opts, OPT_URL) == SOURCE_DEFAULT)
@@ -194,20 +194,20 @@ static const struct rule {
 	{ VERBS_UNLOCK, OPT_HOLDER, true, OPT_FORCE, EACH_CALL,
 	  "--holder needs --force: it says which owner's lock to break" },
 	{ VERBS_ALL, OPT_OWNER, false, OPT_FORCE, EACH_CALL,
-	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
+	  "--force breaks the lock of any holder; say --holder OWNER, not --owner or --pid" },
 	{ VERBS_ALL, OPT_PID, false, OPT_FORCE, EACH_CALL,
-	  "--force breaks the lock of any holder: say --holder OWNER, not --owner or --pid" },
+	  "--force breaks the lock of any holder; say --holder OWNER, not --owner or --pid" },
 	{ VERBS_RENEW, OPT_LEASE, true, OPT_OWNER, EACH_CALL,
 	  "--lease needs --owner: a process's lock keeps the lease that it was acquired with" },
 	{ VERBS_ACQUIRE, OPT_OWNER, true, OPT_LEASE, CALL_WITHOUT_COMMAND,
-	  "--owner needs --lease, since no process stays to renew the lock: add --lease 10m, or "
+	  "--owner needs --lease, since no process stays to renew the lock; add --lease 10m, or "
 	  "as long as the job may take" },
 	{ VERBS_ALL, OPT_METRICS, false, OPT_WATCH, EACH_CALL,
-	  "--metrics can't go together with --watch: write it to a file, again and again" },
+	  "--metrics can't go together with --watch; write it to a file, again and again" },
 	{ VERBS_ACQUIRE, OPT_REMEMBER, false, OPT_OWNER, CALL_WITHOUT_COMMAND,
-	  "--remember can't go together with --owner: give it to rlock unlock, which releases the lock" },
+	  "--remember can't go together with --owner; give it to rlock unlock, which releases the lock" },
 	{ VERBS_ACQUIRE, OPT_UNLESS_FAILED, true, OPT_AT_LEAST, EACH_CALL,
-	  "--unless-failed needs --at-least: add --at-least 10m, or for how long the lock is kept after a success" },
+	  "--unless-failed needs --at-least; add --at-least 10m, or for how long the lock is kept after a success" },
 	{ VERBS_ALL, OPT_LOG_FORMAT, true, OPT_LOG, EACH_CALL,
 	  "--log-format needs --log: it says what its lines look like" },
 };
@@ -250,16 +250,16 @@ static int check_scope(const struct opts *opts)
 		if (opts->resize && id != OPT_PERMITS && id != OPT_RESIZE &&
 		    (opt->verbs & VERBS_LIST) == 0)
 			message_error(
-				"--%s can't go together with --resize, which acquires nothing: "
+				"--%s can't go together with --resize, which acquires nothing; "
 				"leave one of them out",
 				opt->name);
 		else if (has_command && (opt->scope & WITHOUT_COMMAND) != 0)
 			message_error(
-				"--%s can't go together with a COMMAND: leave one of them out",
+				"--%s can't go together with a COMMAND; leave one of them out",
 				opt->name);
 		else if (!has_command && (opt->scope & WITH_COMMAND) != 0)
 			message_error(
-				"--%s is for a COMMAND, and there is none: put one after '--'",
+				"--%s is for a COMMAND, and there is none; put one after '--'",
 				opt->name);
 		else
 			continue;

@@ -318,14 +318,14 @@ static int check_mode(char *path, const struct stat *stat)
 	usage_line(&chmod, { "chmod 600", &path, 1 });
 	if ((mode & PASSWORD_FILE_UNSAFE) != 0) {
 		message_error(
-			"password file '%s': other users can write it, its mode is %04o: check what "
+			"password file '%s': other users can write it, its mode is %04o; check what "
 			"is in it, then: %s",
 			shown, mode, chmod.text);
 		return EXIT_CONFIG;
 	}
 	if ((mode & S_IROTH) != 0)
 		message_warning(
-			"password file '%s': any user can read it, its mode is %04o: try: %s",
+			"password file '%s': any user can read it, its mode is %04o; try: %s",
 			shown, mode, chmod.text);
 	return 0;
 }

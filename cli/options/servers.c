@@ -42,7 +42,7 @@ char *servers_origin(const struct opts *opts, char out[ORIGIN_MAX])
 	if (source == SOURCE_DEFAULT)
 		(void)snprintf(
 			out, ORIGIN_MAX,
-			"no server was named, and this is the default: set RLOCK_URL, --url, "
+			"no server was named, and this is the default; set RLOCK_URL, --url, "
 			"or url in %s",
 			opts->config_file[0] != '\0' ? opts->config_file : CONFIG_OF_MACHINE);
 	else if (source != SOURCE_ARGV)
@@ -113,7 +113,7 @@ char *servers_password_origin(const struct opts *opts, char out[ORIGIN_MAX])
 	/* Explain redis://WORD@HOST, which has a user and no password: WORD may have been meant as the password. */
 	if (out[0] == '\0' && source != NULL && rlock_url_user(opts->urls[0]) != NULL)
 		(void)snprintf(out, ORIGIN_MAX,
-			       "the URL from %s has a user and no password: a password alone is "
+			       "the URL from %s has a user and no password, a password alone is "
 			       "redis://:PASSWORD@HOST",
 			       source);
 	return out;
@@ -261,7 +261,7 @@ static int check_groups(const struct opts *opts)
 			id++;
 		if (id > group->last || has_any(opts, group))
 			continue;
-		message_error("%s is for %s, and %s has none: %s%s", usage_where(opts, id, where),
+		message_error("%s is for %s, and %s has none; %s%s", usage_where(opts, id, where),
 			      group->for_what, server,
 			      table_source(opts, id) == SOURCE_FILE
 				      ? "add url = "

@@ -66,7 +66,7 @@ static const struct hint {
 	{ "--fencing|--token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
 	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
 	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
-	  "stop asks the holder to end, and SIGKILL follows by itself: to break a lock is unlock --force" },
+	  "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
 	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
 	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, "the new lease is --lease" },
 	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
@@ -569,7 +569,7 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 		(void)reject(why, UNCERTAIN, "%s %s", verb, text);
 	if (!is_certain) {
 		len = strlen(why);
-		(void)snprintf(why + len, SUGGESTION_MAX - len, ": see 'rlock help %s'", verb);
+		(void)snprintf(why + len, SUGGESTION_MAX - len, "; see 'rlock help %s'", verb);
 		return UNCERTAIN;
 	}
 	line->has_marked_command = is_program(line->words[at]);
@@ -752,13 +752,13 @@ static enum verdict check_name(struct line *line, const struct word *before,
 	if (line->set == VERBS_CHECK && is_host_with_port(name))
 		return reject(
 			why, UNCERTAIN,
-			"'%s' is an address, not a pattern of names: the server is -u redis://%s "
+			"'%s' is an address, not a pattern of names; the server is -u redis://%s "
 			"(--name has any name)",
 			usage_show(name, shown), shown);
 
 	if (is_url(name)) {
 		(void)reject(why, UNCERTAIN,
-			     "'%s' is a URL, not the name of a lock: the server is -u URL "
+			     "'%s' is a URL, not the name of a lock; the server is -u URL "
 			     "(--name has any name)",
 			     usage_show(name, shown));
 		if (has_option(line, OPT_URL))
@@ -768,7 +768,7 @@ static enum verdict check_name(struct line *line, const struct word *before,
 	}
 	if (is_whole_line(name, line->verb))
 		return reject(why, UNCERTAIN,
-			      "'%s' is one word: the first line of a script is "
+			      "'%s' is one word; the first line of a script is "
 			      "#!/usr/bin/env -S rlock %s",
 			      usage_show(name, shown), shown);
 	if (strcmp(name, "-") == 0)
@@ -828,7 +828,7 @@ static enum verdict mend_host(struct line *line, const struct word *word, char w
 	char reason[RLOCK_ERROR_MAX], *text;
 
 	(void)reject(why, UNCERTAIN,
-		     "-h prints the help, and runs nothing: the server is -u redis://HOST:PORT");
+		     "-h prints the help, and runs nothing; the server is -u redis://HOST:PORT");
 	if (strcmp(line->words[word->at], "-h") != 0 || *host == '-' || strchr(host, '@') != NULL ||
 	    has_option(line, OPT_URL) ||
 	    (line->need != COMMAND_NONE_BUT_PATTERN && count_names(line, 0) < 2))
@@ -885,12 +885,12 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 		(void)reject(why, UNCERTAIN, "no such option '%s' of %s: it is one of %s", shown,
 			     line->verb, verbs);
 	} else if (is_long && count_beginnings(line->set, option + 2, &other) > 1)
-		(void)reject(why, UNCERTAIN, "'%s' can be several options: see 'rlock help %s'",
+		(void)reject(why, UNCERTAIN, "'%s' can be several options; see 'rlock help %s'",
 			     shown, line->verb);
 	else if (suggested != NULL)
-		(void)reject(why, UNCERTAIN, "no such option '%s': try: --%s", shown, suggested);
+		(void)reject(why, UNCERTAIN, "no such option '%s'; try: --%s", shown, suggested);
 	else
-		(void)reject(why, UNCERTAIN, "no such option '%s': see 'rlock help %s'", shown,
+		(void)reject(why, UNCERTAIN, "no such option '%s'; see 'rlock help %s'", shown,
 			     line->verb);
 	return UNCERTAIN;
 }
@@ -966,10 +966,10 @@ static enum verdict check_word(struct line *line, const struct word *before,
 		break;
 	}
 	if (word->value == NULL)
-		return reject(why, UNCERTAIN, "'%s' needs a value: see 'rlock help %s'",
+		return reject(why, UNCERTAIN, "'%s' needs a value; see 'rlock help %s'",
 			      word->letter != 0 ? letter : text, line->verb);
 	(void)reject(why, UNCERTAIN,
-		     "--%s needs a value, and '%s' is an option: was a variable empty?",
+		     "--%s needs a value, and '%s' is an option; was a variable empty?",
 		     word->opt->name, usage_show(word->value, shown));
 	len = strlen(why);
 	if (word->opt->type == TYPE_LINE || word->opt->type == TYPE_LOG)
@@ -1180,7 +1180,7 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 
 int suggestion_report(const struct suggestion *suggestion)
 {
-	message_error("%s%s%s%s%s", suggestion->why, suggestion->has_line ? ": try: " : "",
+	message_error("%s%s%s%s%s", suggestion->why, suggestion->has_line ? "; try: " : "",
 		      suggestion->has_line ? suggestion->line.text : "",
 		      suggestion->has_other ? ", or for a process: " : "",
 		      suggestion->has_other ? suggestion->other.text : "");

@@ -391,7 +391,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		break;
 	}
 	if (!is_right && opt == &opt_table[OPT_OWNER] && owner_len(value) > 0)
-		return value_reject(why, "what is after the ID is not a part of it: try: %.*s",
+		return value_reject(why, "what is after the ID is not a part of it; try: %.*s",
 				    (int)owner_len(value), value);
 	/*
 	 * Refuse an owner that ends so: "job-$UNSET" would be one owner for all jobs, so no job would exclude another.

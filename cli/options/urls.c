@@ -40,7 +40,7 @@ static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
 	    rlock_url_parse(text, &url, reason) != RLOCK_OK)
 		return false;
 	rlock_url_free(url);
-	(void)snprintf(why, RLOCK_ERROR_MAX, "the scheme is missing: try: %s", text);
+	(void)snprintf(why, RLOCK_ERROR_MAX, "the scheme is missing; try: %s", text);
 	return true;
 }
 
@@ -50,7 +50,7 @@ static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_M
 	const char *suggested = NULL;
 
 	if (*piece == '"' || *piece == '\'')
-		suggested = "quotes are no part of a URL: leave them out";
+		suggested = "quotes are no part of a URL; leave them out";
 	else if (*piece == '#')
 		suggested = "a comment needs a line of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))

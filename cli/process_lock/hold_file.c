@@ -741,7 +741,7 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 		   { is_elsewhere ? "--url" : NULL, &near_server, is_elsewhere ? 1 : 0 },
 		   PLAIN(pid != 0 ? process : NULL));
 	usage_line_add_names(&line, near->names, near->name_count);
-	message_error("%s: %s: try: %s", names_show(names, name_count, wanted),
+	message_error("%s: %s; try: %s", names_show(names, name_count, wanted),
 		      is_elsewhere ? "held on another server" : "was locked together with others",
 		      line.text);
 }
@@ -786,7 +786,7 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 	}
 	if (!lock_file(fd)) {
 		message_error_of_lock(
-			"another unlock of this lock has not ended within %d s: try again, or terminate it",
+			"another unlock of this lock has not ended within %d s; try again, or terminate it",
 			CLAIM_MS / 1000);
 		*code_out = EXIT_SYSTEM;
 	} else if (file_is_named(fd, file->dir_fd, name)) {

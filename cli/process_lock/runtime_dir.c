@@ -125,7 +125,7 @@ static bool is_trusted(int fd, char *why)
 	/* Do not correct the mode, because other users may already have put files into the directory. */
 	else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		(void)snprintf(why, RLOCK_ERROR_MAX,
-			       "other users may enter it, its mode is %04o: look at what is in it, "
+			       "other users may enter it, its mode is %04o; look at what is in it, "
 			       "then chmod 700",
 			       (unsigned int)(st.st_mode & 07777));
 	else
@@ -213,7 +213,7 @@ static void report_first(const char *why)
 
 	if (is_strangers(&uid))
 		message_error_of_lock(
-			"runtime directory '%s': belongs to user %lu: ask an administrator to run: "
+			"runtime directory '%s': belongs to user %lu; ask an administrator to run: "
 			"sudo sh -c 'rm -rf %s && mkdir -m 700 %s && chown %lu %s'",
 			path, (unsigned long)uid, path, path, (unsigned long)geteuid(), path);
 	else

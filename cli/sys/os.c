@@ -808,7 +808,7 @@ static bool has_our_pid(const char *status, const char *line)
 	return number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
 }
 
-static const char is_others[] = "/proc is that of another PID namespace: mount one for this "
+static const char is_others[] = "/proc is that of another PID namespace; mount one for this "
 				"namespace: unshare --fork --mount-proc";
 
 static const char *judge_status(const char *status)
@@ -828,7 +828,7 @@ static const char *judge_status(const char *status)
 	 */
 	if (place == NULL || !read_inode("/proc/self/ns/pid_for_children", &of_children) ||
 	    place->pids == 0 || place->pids != of_children)
-		return "processes that start here belong to another PID namespace than /proc: "
+		return "processes that start here belong to another PID namespace than /proc; "
 		       "unshare --fork --mount-proc";
 	return NULL;
 }
@@ -854,7 +854,7 @@ const char *os_check_proc(void)
 	else if (lstat("/proc/self", &st) == 0)
 		reason = is_others;
 	else
-		reason = "there is no /proc: mount -t proc proc /proc";
+		reason = "there is no /proc; mount it: mount -t proc proc /proc";
 	free(status);
 	return reason;
 }

@@ -287,7 +287,7 @@ static enum rlock_status fail_without_address(struct rlock__connection *connecti
 {
 	(void)rlock__fail(
 		&connection->error, RLOCK_ENET,
-		"the node that serves the lock's slot announces no address: set its "
+		"the node that serves the lock's slot announces no address; set its "
 		"cluster-announce-hostname, or cluster-preferred-endpoint-type ip on each node: %s",
 		words);
 	rlock__error_set_reply(&connection->error, words);
@@ -300,7 +300,7 @@ static enum rlock_status fail_redirections(struct rlock__connection *connection,
 		return fail_without_address(connection, words);
 	return rlock__fail(
 		&connection->error, RLOCK_ENET,
-		"the nodes of the cluster redirect the request to each other: try again");
+		"the nodes of the cluster redirect the request to each other; try again");
 }
 
 /* Send the request again, to the node that the topology has taken from the redirection. */
@@ -379,7 +379,7 @@ static enum rlock_status fail_dead(struct rlock__connection *connection, const c
 
 	(void)rlock__fail(
 		&connection->error, RLOCK_ENET,
-		"no node of the cluster serves the lock: %s does not answer the others: start it, "
+		"no node of the cluster serves the lock: %s does not answer the others; start it, "
 		"or wait for a failover: %s",
 		rlock_escape(node, strlen(node), shown_node, sizeof(shown_node)),
 		rlock_escape(reply->str, reply->len, shown, sizeof(shown)));

@@ -147,7 +147,7 @@ static enum rlock_status fail_login(struct sentinel *sentinel)
 {
 	return rlock__fail(
 		&sentinel->error, RLOCK_EACL,
-		"denied by %s: the sentinels' user is given by --sentinel-user, and their "
+		"denied by %s; the sentinels' user is given by --sentinel-user, and their "
 		"password by --sentinel-password-file",
 		rlock_url_server(sentinel->url));
 }
@@ -556,7 +556,7 @@ static enum rlock_status fail_minority(const struct rlock__sentinels *sentinels,
 
 	return rlock__fail(
 		error_of(sentinels), RLOCK_ENET,
-		"%zu of %zu sentinels %s the master: a grant needs the majority of them: %s", named,
+		"%zu of %zu sentinels %s the master; a grant needs the majority of them: %s", named,
 		sentinels->count, named == 1 ? "names" : "name",
 		why_missing(sentinels, why, sizeof(why)));
 }
@@ -604,7 +604,7 @@ enum rlock_status rlock__sentinels_fail(const struct rlock__sentinels *sentinels
 		return fail_minority(sentinels, answered);
 	print_masters(sentinels, masters, sizeof(masters));
 	return rlock__fail(error_of(sentinels), RLOCK_ENET,
-			   "the sentinels do not agree: %s: wait for the end of a failover, or "
+			   "the sentinels do not agree: %s; wait for the end of a failover, or "
 			   "compare SENTINEL MASTER %s on each of them",
 			   masters,
 			   rlock_escape(sentinels->url->service, strlen(sentinels->url->service),

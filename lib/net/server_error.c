@@ -15,15 +15,15 @@
 #define SHOWN_MAX 256
 
 #define DENIED "denied by the server: "
-#define IS_CLUSTER DENIED "this is a node of a cluster: its URL is redis+cluster://HOST:PORT: *"
+#define IS_CLUSTER DENIED "this is a node of a cluster; its URL is redis+cluster://HOST:PORT: *"
 #define NO_SCRIPTS                                                                                 \
-	DENIED "it runs no scripts: is it a sentinel? Its URL is redis+sentinel://HOST:PORT/SERVICE: *"
-#define NO_DATABASES DENIED "it has one database only: leave the number out: *"
-#define NO_WAIT DENIED "it can't tell which replicas have a lock: leave --replicas out: *"
+	DENIED "it runs no scripts; if it is a sentinel, its URL is redis+sentinel://HOST:PORT/SERVICE: *"
+#define NO_DATABASES DENIED "it has one database only; leave the number out: *"
+#define NO_WAIT DENIED "it can't tell which replicas have a lock; leave --replicas out: *"
 #define NEEDS_PASSWORD                                                                                \
-	"server requires a password: give one in the URL, by --password-file, --password-command or " \
+	"server requires a password; give one in the URL, by --password-file, --password-command or " \
 	"REDISCLI_AUTH"
-#define IS_REPLICA "@ is a replica: it can grant no lock: name its master, or its sentinels: *"
+#define IS_REPLICA "@ is a replica: it can grant no lock; name its master, or its sentinels: *"
 
 struct meaning {
 	const char *prefix; /* of the error; the first matching row counts */
@@ -52,32 +52,35 @@ static const struct meaning meanings[] = {
 	 */
 	{ "NOAUTH", RLOCK_EAUTH, NEEDS_PASSWORD ": *", false },
 	{ "ERR Protocol error: unauthenticated", RLOCK_EAUTH, NEEDS_PASSWORD, false },
-	{ "WRONGPASS", RLOCK_EAUTH, DENIED "check user and password: *", false },
-	{ "ERR invalid password", RLOCK_EAUTH, DENIED "check the password: *", false },
+	{ "WRONGPASS", RLOCK_EAUTH, "denied by the server; check user and password: *", false },
+	{ "ERR invalid password", RLOCK_EAUTH, "denied by the server; check the password: *",
+	  false },
 	{ "ERR AUTH <password> called without any", RLOCK_EAUTH,
-	  DENIED "it has no password: give none: *", false },
+	  DENIED "it has no password; give none: *", false },
 	/* A managed service has its own texts, for example for an expired token. */
-	{ "ERR AUTH", RLOCK_EAUTH, DENIED "check user and password: *", false },
-	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password: give none: *", false },
+	{ "ERR AUTH", RLOCK_EAUTH, "denied by the server; check user and password: *", false },
+	{ "ERR Client sent AUTH", RLOCK_EAUTH, DENIED "it has no password; give none: *", false },
 	{ "WRONGTYPE", RLOCK_EKIND, DENIED "the key is not a lock: *", false },
 	{ "LOADING", RLOCK_ENET, DENIED "it was just started: *", false },
-	{ "BUSY", RLOCK_ENET, DENIED "a script keeps it busy: see its SLOWLOG: *", false },
+	{ "BUSY", RLOCK_ENET, DENIED "a script keeps it busy; see its SLOWLOG: *", false },
 	{ "CLUSTERDOWN", RLOCK_ENET,
-	  DENIED "masters of the cluster are missing: see its CLUSTER INFO: *", true },
+	  DENIED "masters of the cluster are missing; see its CLUSTER INFO: *", true },
 	{ "UNBLOCKED", RLOCK_ENET, DENIED "*", false },
 	{ "NOREPLICAS", RLOCK_ENET,
-	  DENIED "too few of its replicas are connected: start them, or lower its "
+	  DENIED "too few of its replicas are connected; start them, or lower its "
 		 "min-replicas-to-write: *",
 	  false },
-	{ "MISCONF", RLOCK_ENET, DENIED "it cannot write to its disk: see its log: *", false },
-	{ "OOM", RLOCK_ENET, DENIED "its memory is full: raise its maxmemory: *", false },
+	{ "MISCONF", RLOCK_ENET, DENIED "it cannot write to its disk; see its log: *", false },
+	{ "OOM", RLOCK_ENET, DENIED "its memory is full; raise its maxmemory: *", false },
 	{ "ERR max number of clients", RLOCK_ENET,
-	  DENIED "raise its maxclients: a waiter takes two, a holder one: *", false },
+	  DENIED
+	  "too many clients are connected; raise its maxclients, a waiter takes two, a holder one: *",
+	  false },
 	{ "MOVED", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
 	{ "ASK", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
 	{ "CROSSSLOT", RLOCK_EUNSUPPORTED, IS_CLUSTER, false },
 	{ "ERR SELECT is not allowed", RLOCK_EUNSUPPORTED,
-	  DENIED "a cluster has no databases: its URL is redis+cluster://HOST:PORT: *", false },
+	  DENIED "a cluster has no databases; its URL is redis+cluster://HOST:PORT: *", false },
 	{ "ERR DB index", RLOCK_EUNSUPPORTED, DENIED "it has no such database: *", false },
 	{ "ERR invalid DB index", RLOCK_EUNSUPPORTED, DENIED "it has no such database: *", false },
 	{ "ERR unknown command 'EVALSHA'", RLOCK_EUNSUPPORTED, NO_SCRIPTS, false },
@@ -91,7 +94,7 @@ static const struct meaning meanings[] = {
 	{ "ERR unknown command", RLOCK_EUNSUPPORTED,
 	  DENIED "it needs the commands of Redis 6.2, none of them renamed: *", false },
 	{ "DENIED", RLOCK_EAUTH,
-	  DENIED "it is in protected mode: set a password on it, and give that here: *", false },
+	  DENIED "it is in protected mode; set a password on it, and give that here: *", false },
 	{ "", RLOCK_ESERVER, "server error: *", false },
 };
 
@@ -100,7 +103,7 @@ static const struct meaning meanings[] = {
  * month serves requests again after that time.
  */
 static const struct meaning limit_meaning = {
-	"", RLOCK_ENET, DENIED "a limit of its requests is reached: raise it: *", false
+	"", RLOCK_ENET, DENIED "a limit of its requests is reached; raise it: *", false
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -249,14 +252,14 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 	    (!is_about_keys && !is_about_channel &&
 	     command_in_script(words, script, command, sizeof(command))))
 		return rlock__fail(error, RLOCK_EACL,
-				   "denied by the server: the user may not run '%s': "
+				   "denied by the server: the user may not run '%s'; "
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
 				   shown);
 	if (is_about_channel)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
-				   "channel: it needs the ACL rule &redisson_*");
+				   "channel; it needs the ACL rule &redisson_*");
 	/*
 	 * If the error mentions the script, the denied key is a timeout key, whose name the script makes. A script gets all other
 	 * keys as arguments: their error is the next one.
@@ -264,11 +267,11 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 	if (is_about_keys && strstr(words, "script") != NULL)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the keys of a "
-				   "read lock: it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
+				   "read lock; it needs the ACL rule ~{NAME}:*:rwlock_timeout:*");
 	if (is_about_keys)
 		return rlock__fail(error, RLOCK_EACL,
 				   "denied by the server: the user may not use the lock's "
-				   "keys: it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
+				   "keys; it needs the ACL rules ~NAME ~rlock_* ~redisson_*, and "
 				   "~{NAME}:*:rwlock_timeout:* for read and write locks, "
 				   "~{NAME}:timeout for semaphores");
 	(void)rlock__fail(error, RLOCK_EACL, "denied by the server: %s",

@@ -246,7 +246,7 @@ static enum rlock_status fail_closed(const struct rlock__session *session, const
 
 	show_command(session, command, sizeof(command));
 	return rlock__fail_peer(session->error, RLOCK_ENET, "%s%s%s", why, command,
-				is_tls ? ": if this is a TLS port, its URL begins with rediss://"
+				is_tls ? "; if this is a TLS port, its URL begins with rediss://"
 				       : "");
 }
 
@@ -277,7 +277,7 @@ static enum rlock_status explain_stream(const struct rlock__session *session)
 	if (session->state == RLOCK__SESSION_TLS && rlock__stream_was_closed(&session->stream))
 		return rlock__fail_peer(session->error, RLOCK_ENET,
 					"the server closed the connection during the TLS "
-					"handshake: is this a TLS port?");
+					"handshake; is this a TLS port?");
 	return session->early_error[0] != '\0' ? fail_by_early_error(session)
 					       : fail_closed(session, why);
 }
@@ -356,7 +356,7 @@ static enum rlock_status tls_step(struct rlock__session *session)
 	return close_failed(
 		session,
 		rlock__fail_peer(session->error, RLOCK_ENET,
-				 "no answer to the TLS handshake in time: is this a TLS port?"));
+				 "no answer to the TLS handshake in time; is this a TLS port?"));
 }
 
 static void trace_connected(const struct rlock__session *session)

@@ -195,18 +195,18 @@ struct cause {
 };
 
 /* The texts of failures after which another attempt may help: another program listens there, or bytes were spoiled. */
-static const char no_tls[] = "it does not speak TLS: is this a TLS port?";
+static const char no_tls[] = "it does not speak TLS; is this a TLS port?";
 static const char other_failure[] = "TLS failed: *";
 
 #define NO_VERSION "it has no version of TLS from 1.2 on"
 #define DENIES_OURS "it refuses the client certificate: *"
 #define NOT_TRUSTED                                                                                \
-	"the authority (CA) of its certificate is not trusted: if it is the right one, give it by --cacert"
+	"the authority (CA) of its certificate is not trusted; if it is the right one, give it by --cacert"
 
 static const struct cause causes[] = {
 	/* Alerts about our certificate, which may come after our side of the handshake. */
 	{ LATER_TOO, SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
-	  "it requires a client certificate: give one by --cert and --key" },
+	  "it requires a client certificate; give one by --cert and --key" },
 	{ LATER_TOO, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, DENIES_OURS },
 	{ LATER_TOO, SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, DENIES_OURS },
 	{ LATER_TOO, SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, DENIES_OURS },
@@ -223,19 +223,19 @@ static const struct cause causes[] = {
 	{ HANDSHAKE, SSL_R_UNSUPPORTED_PROTOCOL, NO_VERSION },
 	{ HANDSHAKE, SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, NO_VERSION },
 	{ HANDSHAKE, SSL_R_TLSV1_UNRECOGNIZED_NAME,
-	  "it does not know the name @: give the right one by --sni" },
+	  "it does not know the name @; give the right one by --sni" },
 	{ VERIFY, X509_V_ERR_CERT_HAS_EXPIRED,
 	  "its certificate, or that of its authority, has expired" },
 	{ VERIFY, X509_V_ERR_CERT_NOT_YET_VALID,
 	  "its certificate is not valid yet: is the clock right?" },
 	{ VERIFY, X509_V_ERR_IP_ADDRESS_MISMATCH,
-	  "its certificate has no IP entry for @: if it is for a name, give that by --sni" },
+	  "its certificate has no IP entry for @; if it is for a name, give that by --sni" },
 	{ VERIFY, X509_V_ERR_HOSTNAME_MISMATCH,
-	  "its certificate is not for @: if it is for another name, give that by --sni" },
+	  "its certificate is not for @; if it is for another name, give that by --sni" },
 	{ VERIFY, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
-	  "its certificate is self-signed: if it is the right one, give it by --cacert" },
+	  "its certificate is self-signed; if it is the right one, give it by --cacert" },
 	{ VERIFY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
-	  "the root certificate of its authority (CA) is not trusted: give it by --cacert" },
+	  "the root certificate of its authority (CA) is not trusted; give it by --cacert" },
 	{ VERIFY, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, NOT_TRUSTED },
 	{ VERIFY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, NOT_TRUSTED },
 	{ VERIFY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, NOT_TRUSTED },
@@ -507,7 +507,7 @@ static bool check_key_mode(const struct source *source, struct rlock__error *err
 	if (stat(source->path, &found) != 0 || (found.st_mode & (S_IROTH | S_IWOTH)) == 0)
 		return true;
 	(void)snprintf(why, sizeof(why),
-		       "any user can read or write this key, its mode is %04o: give it mode 600",
+		       "any user can read or write this key, its mode is %04o; give it mode 600",
 		       (unsigned)found.st_mode & 0777);
 	return fail_file(error, source, why);
 }
@@ -532,10 +532,10 @@ static bool set_key(const struct rlock__tls_context *context, const bool *is_enc
 	}
 	if (*is_encrypted)
 		return fail_file(error, file,
-				 "the key in it is encrypted: give it without a passphrase, "
+				 "the key in it is encrypted; give it without a passphrase, "
 				 "as openssl pkey prints it");
 	if (!has_file)
-		return fail_file(error, file, "there is no key in it: give its key by --key");
+		return fail_file(error, file, "there is no key in it; give its key by --key");
 	if (ERR_GET_REASON(openssl.ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH)
 		return fail_file(error, file, "it is not the key of the certificate");
 	return fail_file(error, file, "it has no private key");
@@ -550,7 +550,7 @@ static bool set_own(const struct rlock__tls_context *context, struct rlock__erro
 	if (cert->path == NULL && key->path == NULL)
 		return true;
 	if (cert->path == NULL)
-		return fail_file(error, key, "there is no certificate for it: give that by --cert");
+		return fail_file(error, key, "there is no certificate for it; give that by --cert");
 	if (!check_readable(cert, error))
 		return false;
 	openssl.SSL_CTX_set_default_passwd_cb(context->settings, give_no_passphrase);

@@ -72,17 +72,17 @@ limited() {
 	done <<-'END'
 		0|note|role|-info|unknown: .* try: ACL SETUSER limited \+info$
 		0|ok|rights|-ping|all
-		77|BAD|rights|-evalsha|plain locks can't be used: try: ACL SETUSER limited \+evalsha$
-		77|BAD|rights|-hset|plain locks can't be used: try: ACL SETUSER limited \+hset$
-		77|BAD|rights|resetkeys ~nightly* ~{nightly*}:timeout|plain locks can't be used: .* ~rlock_holds:\{nightly\*\}
-		77|note|rights|resetkeys ~nightly* ~{nightly*}:timeout|read and write locks need more rights than plain locks: try: .*~\{nightly\*\}:\*:rwlock_timeout:\*
-		77|BAD|rights|resetchannels|plain locks can't be used: try: .* &redisson_lock__channel:\{nightly\*\}\*
-		77|note|rights|resetchannels|read and write locks need more rights than plain locks: try: ACL SETUSER limited &redisson_rwlock:\{nightly\*\}\*$
-		0|note|rights|-zcard -lpos|fair locks can't be used: try: ACL SETUSER limited .*\+lpos
-		0|note|rights|-zadd|fair locks can't be used: try: ACL SETUSER limited \+zadd$
-		0|note|rights|-set|read and write locks can't be used: try: ACL SETUSER limited \+set$
-		0|note|rights|-incrby|semaphores can't be used: try: ACL SETUSER limited \+incrby$
-		0|note|rights|-scan|list, waiters and --remember use more rights than locks need: try: ACL SETUSER limited \+scan$
+		77|BAD|rights|-evalsha|plain locks can't be used; try: ACL SETUSER limited \+evalsha$
+		77|BAD|rights|-hset|plain locks can't be used; try: ACL SETUSER limited \+hset$
+		77|BAD|rights|resetkeys ~nightly* ~{nightly*}:timeout|plain locks can't be used; .* ~rlock_holds:\{nightly\*\}
+		77|note|rights|resetkeys ~nightly* ~{nightly*}:timeout|read and write locks need more rights than plain locks; try: .*~\{nightly\*\}:\*:rwlock_timeout:\*
+		77|BAD|rights|resetchannels|plain locks can't be used; try: .* &redisson_lock__channel:\{nightly\*\}\*
+		77|note|rights|resetchannels|read and write locks need more rights than plain locks; try: ACL SETUSER limited &redisson_rwlock:\{nightly\*\}\*$
+		0|note|rights|-zcard -lpos|fair locks can't be used; try: ACL SETUSER limited .*\+lpos
+		0|note|rights|-zadd|fair locks can't be used; try: ACL SETUSER limited \+zadd$
+		0|note|rights|-set|read and write locks can't be used; try: ACL SETUSER limited \+set$
+		0|note|rights|-incrby|semaphores can't be used; try: ACL SETUSER limited \+incrby$
+		0|note|rights|-scan|list, waiters and --remember use more rights than locks need; try: ACL SETUSER limited \+scan$
 	END
 	paste_rights
 	run -0 rlock list 'nightly*'
@@ -168,7 +168,7 @@ is_noted_as_nearly_full() {
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'append-only file, appendfsync everysec: a crash of its machine loses'
 	[[ $(redis info server) =~ redis_version:6 ]] ||
-		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set: try: CONFIG REWRITE$'
+		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set; try: CONFIG REWRITE$'
 }
 
 @test "check calls a replica unsound, and reports the replica of its master" {
@@ -234,7 +234,7 @@ site_config() {
 	assert_output --partial '"line":2,"used":false,"other_verbs":false,"reason":"RLOCK_URL takes precedence"'
 	site_config
 	RLOCK_URI=redis://x:s3cret@h RLOCK_TTL=5s REDIS_URL=redis://h run rlock check
-	finds note RLOCK_URI '\(not shown\), from the environment: not used: rlock reads no such variable: give the option, or a line in the configuration file$'
+	finds note RLOCK_URI '\(not shown\), from the environment: not used: rlock reads no such variable; give the option, or a line in the configuration file$'
 	finds note RLOCK_TTL '.*: not used: rlock reads no such variable'
 	finds note REDIS_URL '\(not shown\), from the environment: not used: rlock reads RLOCK_URL$'
 	refute_output --regexp 'note +RLOCK_RUNTIME_DIR|s3cret'

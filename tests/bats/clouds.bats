@@ -79,9 +79,9 @@ locks_of_all_kinds() {
 	export RLOCK_URL
 	RLOCK_URL=unix://$(socket_of 2)
 	run -78 rlock run --db 1 a -- touch ran
-	assert_one_line '^rlock: a: denied by the server: it has one database only: leave the number out: '
+	assert_one_line '^rlock: a: denied by the server: it has one database only; leave the number out: '
 	run -78 rlock run --replicas 1 a -- touch ran
-	assert_one_line "^rlock: a: denied by the server: it can't tell which replicas have a lock: leave --replicas out: "
+	assert_one_line "^rlock: a: denied by the server: it can't tell which replicas have a lock; leave --replicas out: "
 	run -78 rlock run -t 1s --quorum 2 -u "$(urls_of 3) $(urls_of 3)?db=1 $(urls_of 1)" a -- touch ran
 	assert_one_line "^rlock: a: .*none of them renamed: ERR unknown command INFO\$"
 	refute file_exists ran

@@ -48,7 +48,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	local name
 	for name in 'a}b' '{}a'; do
 		run -64 rlock run "$name" -- touch begun
-		assert_one_line '^rlock: .*: its braces put its keys into different slots of the cluster: take another name$'
+		assert_one_line '^rlock: .*: its braces put its keys into different slots of the cluster; take another name$'
 	done
 	run -0 rlock run 'a{b}c' -- true
 	assert [ ! -e begun ]
@@ -59,10 +59,10 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	local port=${PORTS%% *} name
 	name=$(name_at 2)
 	run -78 rlock run -u "redis://127.0.0.1:$port" "$name" -- touch begun
-	assert_one_line "^rlock: $name: denied by the server: this is a node of a cluster: its URL is redis\+cluster://HOST:PORT: MOVED .*$"
+	assert_one_line "^rlock: $name: denied by the server: this is a node of a cluster; its URL is redis\+cluster://HOST:PORT: MOVED .*$"
 	assert [ ! -e begun ]
 	run -78 rlock check -u "redis://127.0.0.1:$port" "$(name_at 1)"
-	assert_line --regexp "^BAD +role +master, one node of a cluster: it denies most names: try: -u redis\\+cluster://127.0.0.1:$port\$"
+	assert_line --regexp "^BAD +role +master, one node of a cluster: it denies most names; try: -u redis\\+cluster://127.0.0.1:$port\$"
 }
 
 # name_at NUMBER: prints a name whose slot this node owns.
@@ -109,7 +109,7 @@ name_at() {
 	done
 	run -69 rlock run -n -u "redis+cluster://127.0.0.1:$(port_of 1)" "$name" -- true
 	for number in 1 2 3; do on "$number" redis config set cluster-preferred-endpoint-type ip; done
-	assert_one_line "^rlock: $name: the node that serves the lock's slot announces no address: set its cluster-announce-hostname, or cluster-preferred-endpoint-type ip on each node: MOVED [0-9]+ \\?:$(port_of 2)\$"
+	assert_one_line "^rlock: $name: the node that serves the lock's slot announces no address; set its cluster-announce-hostname, or cluster-preferred-endpoint-type ip on each node: MOVED [0-9]+ \\?:$(port_of 2)\$"
 }
 
 # ---- waking ----
@@ -184,7 +184,7 @@ choose_nodes() {
 	choose_nodes c
 	begin_migration c "$FROM" "$TO"
 	run -69 rlock run -n c -- touch begun
-	assert_one_line "^rlock: c: denied by the server: the lock's slot is on its way to another node of the cluster: give --wait: TRYAGAIN .*\$"
+	assert_one_line "^rlock: c: denied by the server: the lock's slot is on its way to another node of the cluster; give --wait: TRYAGAIN .*\$"
 	assert [ ! -e begun ]
 	in_background rlock run -w 30s c -- true
 	in_background rlock run '{c}1' -- true

@@ -83,7 +83,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	stays_true_for 3.5 is_running "$PID"
 	at_node_of b redis del b >/dev/null
 	ended_with 76 "$PID"
-	stderr_is_one_line '^rlock: b: lock lost at .*: it expired or was deleted on the server: terminating the command: '
+	stderr_is_one_line '^rlock: b: lock lost at .*: it expired or was deleted on the server; terminating the command; '
 	wait_until 5 cluster_is_empty
 }
 
@@ -147,7 +147,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 
 @test "names in more slots than can be locked together are refused before anything is sent" {
 	run -78 rlock run $(seq 33) -- touch begun
-	assert_one_line '^rlock: 1: the names are in 33 slots of the cluster, and 32 is the most: give some the same part in braces, as \{app\}a and \{app\}b$'
+	assert_one_line '^rlock: 1: the names are in 33 slots of the cluster, and 32 is the most; give some the same part in braces, as \{app\}a and \{app\}b$'
 	run -78 rlock run -u "$RLOCK_URL" -u "redis://127.0.0.1:1" a b -- touch begun
 	assert_one_line '^rlock: a: a cluster that is one of several servers locks several names only if they have the same part in braces, as \{app\}a and \{app\}b$'
 	assert [ ! -e begun ]

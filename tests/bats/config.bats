@@ -86,7 +86,7 @@ with_test_etc() {
 	chown 65534 home
 	run -78 with_test_etc rlock run a -- true
 	assert_output "rlock: configuration file '$HOME/.config/rlock.conf' is not read: HOME belongs to user 65534, \
-not to root or to the caller, and no other place names the server: give --url, or set HOME"
+not to root or to the caller, and no other place names the server; give --url, or set HOME"
 	locks_in 2 with_test_etc rlock run -u "$SOCKET_URL?db=2"
 	run with_test_etc rlock check -u "$SOCKET_URL?db=2"
 	assert_output --regexp "config +$HOME/.config/rlock.conf, the default: not used: it is in another user's directory, and is not needed"
@@ -110,11 +110,11 @@ not to root or to the caller, and no other place names the server: give --url, o
 	[ "$(id -u)" = 0 ] || skip 'only root can give a file away'
 	write_config "url = $SOCKET_URL" 'password-command = touch ran; echo x'
 	chmod 602 "$CONFIG"
-	refuses "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): other users can write it, its mode is 0602: check what is in it, then: \
+	refuses "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): other users can write it, its mode is 0602; check what is in it, then: \
 chmod go-w $CONFIG" rlock run
 	chmod 600 "$CONFIG"
 	chown 65534 "$CONFIG"
-	refuses "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): belongs to user 65534, not to root or to the caller: \
+	refuses "rlock: configuration file '$CONFIG' (RLOCK_CONFIG): belongs to user 65534, not to root or to the caller; \
 check what is in it, then: chown 0 $CONFIG" rlock run
 	refuses "$CONFIG" rlock run --config "$CONFIG" -u "$SOCKET_URL"
 	ln -s "$CONFIG" "$XDG_CONFIG_HOME/rlock.conf"
@@ -127,7 +127,7 @@ check what is in it, then: chown 0 $CONFIG" rlock run
 	write_config 'ttl = soon'
 	chmod 664 "$CONFIG"
 	chgrp 100 "$CONFIG"
-	refuses "its mode is 0664: check what is in it, then: chmod go-w $CONFIG" rlock run
+	refuses "its mode is 0664; check what is in it, then: chmod go-w $CONFIG" rlock run
 	# A file owned by root is accepted for all users.
 	chmod 644 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
@@ -152,7 +152,7 @@ as_user() {
 	wait $!
 	mkfifo unwritten "$XDG_CONFIG_HOME/rlock.conf"
 	refuses "rlock: configuration file 'unwritten' (--config): the pipe is empty, and has no writer" rlock run --config unwritten
-	RLOCK_CONFIG='' refuses "rlock: configuration file '$XDG_CONFIG_HOME/rlock.conf': a named pipe, not a regular file: \
+	RLOCK_CONFIG='' refuses "rlock: configuration file '$XDG_CONFIG_HOME/rlock.conf': a named pipe, not a regular file; \
 to set no option, put an empty file there" rlock run -u "$SOCKET_URL"
 	RLOCK_CONFIG=/dev/null run -0 rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
@@ -166,11 +166,11 @@ to set no option, put an empty file there" rlock run -u "$SOCKET_URL"
 	assert_equal $(($(server_commands) - before)) 1
 	write_config "url = $unserved"
 	run -69 rlock run a -- true
-	assert_output --regexp "^rlock: a: cannot reach $unserved?.*: the server is from $CONFIG\$"
+	assert_output --regexp "^rlock: a: cannot reach $unserved?.*; the server is from $CONFIG\$"
 	RLOCK_URL=$unserved run -69 rlock run a -- true
-	assert_output --regexp ": the server is from RLOCK_URL\$"
+	assert_output --regexp "; the server is from RLOCK_URL\$"
 	unshare -rn true 2>/dev/null || skip 'no namespaces here'
 	write_config 'ttl = 20s'
 	run -69 unshare -rn rlock run a -- true
-	assert_output --regexp ": no server was named, and this is the default: set RLOCK_URL, --url, or url in $CONFIG\$"
+	assert_output --regexp "; no server was named, and this is the default; set RLOCK_URL, --url, or url in $CONFIG\$"
 }

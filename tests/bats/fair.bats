@@ -54,7 +54,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	run -75 rlock fair -n a -- true
 	assert_output ''
 	run -75 rlock fair -w 2s a -- true
-	assert_one_line "^rlock: a: timed out after 2s: kept for the next waiter, $JAVA_CLIENT:1: give a longer --wait\$"
+	assert_one_line "^rlock: a: timed out after 2s: kept for the next waiter, $JAVA_CLIENT:1; give a longer --wait\$"
 	queue_is a J1
 	is_free a
 	run -0 rlock unlock --force a

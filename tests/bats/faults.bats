@@ -53,7 +53,7 @@ end_without_messages() {
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	unfreeze
 	ended_with 76
-	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+: terminating the command: before you run it again, check what is half done$'
+	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+; terminating the command; before you run it again, check what is half done$'
 	wait_until 5 no_keys
 	no_rlock_runs
 }
@@ -113,7 +113,7 @@ end_without_messages() {
 		[ "$how" = replica ] || becomes_true_within 3 is_gone "$(family_member leader)"
 		takes_less_than 10 ended_with 76
 		family_is_gone
-		stderr_is_one_line "^rlock: a: lock lost at .*$why.*: terminating the command: "
+		stderr_is_one_line "^rlock: a: lock lost at .*$why.*; terminating the command; "
 		kill_server
 	done <<-'END'
 		deleted it expired or was deleted on the server
@@ -161,7 +161,7 @@ lose_while_logging() {
 	[ "$(grep -c TERM signals)" = 1 ]
 	lose_while_logging --on-lost term --signal USR1
 	wait_until 6 file_has_line signals USR1
-	stderr_is_one_line '^rlock: a: lock lost at .*: the command was sent SIGUSR1: '
+	stderr_is_one_line '^rlock: a: lock lost at .*: the command was sent SIGUSR1; '
 	end_commands
 	ended_with 76
 	refute grep -q TERM signals
@@ -245,7 +245,7 @@ owner_has_nothing() {
 	proxy blackhole off
 	proxy delay 500
 	run -69 rlock run -n -t 1s a -- touch ran
-	assert_output --partial 'answers too slowly for this lease: give a longer one'
+	assert_output --partial 'answers too slowly for this lease; give a longer one'
 	[ ! -e ran ]
 	wait_until 5 no_keys
 }
@@ -537,7 +537,7 @@ proxy_counts() {
 		redis replicaof 127.0.0.1 1
 		for verb in run rlock; do
 			run -69 timeout 20 rlock "$verb" a -- touch ran
-			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock: name its master, or its sentinels: READONLY You can't write against a read only replica."
+			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock; name its master, or its sentinels: READONLY You can't write against a read only replica."
 		done
 	done
 	# Now the replica, which has lost its master, does not serve its data.
@@ -554,11 +554,11 @@ proxy_counts() {
 	for command in list 'list app:*' status; do
 		# shellcheck disable=SC2086
 		run -69 timeout 20 rlock $command
-		assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
+		assert_one_line '^rlock: .* is a replica: it can grant no lock; name its master'
 	done
 	start_realtime_proxy tcp:127.0.0.1:0
 	run -69 timeout 20 rlock list -u "redis://reader:secret@127.0.0.1:$PROXY_PORT" 'app:*'
-	assert_one_line '^rlock: .* is a replica: it can grant no lock: name its master'
+	assert_one_line '^rlock: .* is a replica: it can grant no lock; name its master'
 	redis replicaof no one
 	run -0 rlock list
 	no_keys
@@ -587,9 +587,9 @@ while True:
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
 	run -69 rlock run -n a -- touch ran
-	assert_one_line '^rlock: a: denied by the server: a script keeps it busy: see its SLOWLOG: give --wait: BUSY '
+	assert_one_line '^rlock: a: denied by the server: a script keeps it busy; see its SLOWLOG; give --wait: BUSY '
 	run -69 rlock run -w 500ms a -- touch ran
-	assert_one_line '^rlock: a: .*a script keeps it busy: see its SLOWLOG: BUSY '
+	assert_one_line '^rlock: a: .*a script keeps it busy; see its SLOWLOG: BUSY '
 	run -69 rlock status a
 	refute_output --partial 'give --wait'
 	[ ! -e ran ]
@@ -616,10 +616,10 @@ while True:
 		assert_one_line "^rlock: a: ${text/PLACE/cannot reach redis://127.0.0.1:$PORT/0: the server closed the connection}$"
 		assert [ ! -e begun ]
 	done <<-'END'
-		-ERR max number of clients reached|0||denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached
-		-ERR max number of clients reached|0|:secret@|denied by the server: raise its maxclients: a waiter takes two, a holder one: ERR max number of clients reached
+		-ERR max number of clients reached|0||denied by the server: too many clients are connected; raise its maxclients, a waiter takes two, a holder one: ERR max number of clients reached
+		-ERR max number of clients reached|0|:secret@|denied by the server: too many clients are connected; raise its maxclients, a waiter takes two, a holder one: ERR max number of clients reached
 		-ERR the proxy is going down|0||PLACE: ERR the proxy is going down
-		|0||PLACE at CLIENT SETNAME: if this is a TLS port, its URL begins with rediss://
+		|0||PLACE at CLIENT SETNAME; if this is a TLS port, its URL begins with rediss://
 		|1|:secret@|PLACE at CLIENT SETNAME
 		|1||PLACE at EVALSHA
 	END

@@ -44,7 +44,7 @@ says() {
 }
 
 @test "options end at the name; a conflict is silent, also in CI" {
-	says 127 '' "rlock: $PWD/a: --: command not found: COMMAND begins with '--': leave it out" rlock flock a -- true
+	says 127 '' "rlock: $PWD/a: --: command not found: COMMAND begins with '--'; leave it out" rlock flock a -- true
 	hold_path a
 	says 4 '' '' on_other_machine rlock flock -nE3 --conf=4 a true
 	CI=1 says 1 '' '' on_other_machine rlock flock --timeo 1.2 a true
@@ -58,11 +58,11 @@ says() {
 
 @test "a shell line given as COMMAND exits with 127, and the corrected line with -c locks the same path" {
 	run -127 rlock flock -n job 'echo hi >ran'
-	assert_output --regexp ": try: rlock flock -n job -c 'echo hi >ran'\$"
+	assert_output --regexp "; try: rlock flock -n job -c 'echo hi >ran'\$"
 	run -0 sh -c "${output##*try: }"
 	assert_equal "$(<ran)" hi
 	run -127 rlock flock --verbose "$PWD/a b" cd /
-	assert_output --regexp ": try: rlock flock --verbose '$PWD/a b' -c 'cd /'\$"
+	assert_output --regexp "; try: rlock flock --verbose '$PWD/a b' -c 'cd /'\$"
 }
 
 @test "-c runs a line with the user's shell, or with sh" {

@@ -169,7 +169,7 @@ print(thread.native_id, file=open("id", "w"), flush=True)
 thread.join()'
 	wait_until 10 test -s id
 	run -64 rlock lock --pid "$(<id)" a
-	assert_output "rlock: a: --pid $(<id) is a thread: give its process: --pid $PID"
+	assert_output "rlock: a: --pid $(<id) is a thread; give its process: --pid $PID"
 	: >thread
 	ended_with 0
 }

@@ -12,10 +12,10 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 @test "unlock and renew that find no lock of the caller exit with 1, and propose --pid, --owner or sudo's --preserve-env" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
-	assert_output --regexp 'rlock: a: not held by this process or its ancestors: .*--pid PID.*--owner ID$'
+	assert_output --regexp 'rlock: a: not held by this process or its ancestors; .*--pid PID.*--owner ID$'
 	hold_by_foreign_client a
 	run -1 rlock renew --pid $$ a
-	assert_output --partial " not held by process $$ or its ancestors: "
+	assert_output --partial " not held by process $$ or its ancestors; "
 	start_locking_script lock b
 	run -1 rlock unlock b
 	is_held b
@@ -71,7 +71,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	in_background sleep 300
 	rlock lock --pid "$PID" 'my lock' b
 	run -64 rlock unlock --pid "$PID" b
-	assert_output "rlock: b: was locked together with others: try: rlock unlock --pid $PID 'my lock' b"
+	assert_output "rlock: b: was locked together with others; try: rlock unlock --pid $PID 'my lock' b"
 	is_held b
 	eval "${output##*: }"
 	no_keys
@@ -94,7 +94,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 		ask_redis "$OTHER" exists a
 	'
 	assert_line -n 0 'status 1'
-	assert_line -n 1 --regexp "^rlock: a: held on another server: try: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
+	assert_line -n 1 --regexp "^rlock: a: held on another server; try: rlock unlock [^:]*'unix://${OTHER}[^']*' a\$"
 	assert_line -n 2 1
 	assert_line -n 3 0
 }
@@ -221,7 +221,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 		for name in a 'a c'; do
 			# shellcheck disable=SC2086
 			run -64 rlock $verb --owner ci $name
-			assert_one_line "^rlock: a: was locked together with 1 other: give all 2 names to 'rlock ${verb%% *} --owner ci'"
+			assert_one_line "^rlock: a: was locked together with 1 other; give all 2 names to 'rlock ${verb%% *} --owner ci'"
 		done
 	done
 	run -1 ttl_is_above a 5000
@@ -237,7 +237,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	rlock lock --owner ci --lease 1m a b
 	rlock lock --owner ci --lease 1m b
 	run -64 rlock unlock --owner ci a b
-	assert_output "rlock: a: was locked together with 1 other: give all 2 names to 'rlock unlock --owner ci', after the lock that one of them has got since"
+	assert_output "rlock: a: was locked together with 1 other; give all 2 names to 'rlock unlock --owner ci', after the lock that one of them has got since"
 	rlock unlock --owner ci b
 	rlock unlock --force a
 	run -1 rlock unlock --owner ci a b
@@ -253,7 +253,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	run -75 rlock run -n a -- true
 	for verb in renew unlock; do
 		run -1 rlock "$verb" --owner job-102 a
-		assert_output "rlock: a: not held by owner 'job-102': held by job-101 (deploy step): use one id for all jobs of a pipeline"
+		assert_output "rlock: a: not held by owner 'job-102': held by job-101 (deploy step); use one id for all jobs of a pipeline"
 	done
 	has_hold_count a 1
 	run -1 ttl_is_above a 10000

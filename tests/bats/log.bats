@@ -188,7 +188,7 @@ objects() {
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
 	while IFS='|' read -r log why; do
 		run -3 timeout -s KILL 10 rlock run --log "$log" a -- sh -c 'exit 3'
-		assert_output "rlock: --log '$log': cannot be $why: the log goes to syslog"
+		assert_output "rlock: --log '$log': cannot be $why; the log goes to syslog"
 	done <<-END
 		/dev/full|written to: No space left on device
 		unread|opened: No such device or address
@@ -199,11 +199,11 @@ objects() {
 	exec 7>&-
 	: >log
 	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
-	assert_output "rlock: --log 'log': cannot be written to: File too large: the log goes to syslog"
+	assert_output "rlock: --log 'log': cannot be written to: File too large; the log goes to syslog"
 	echo "log = $PWD/nowhere/log" >conf
 	chmod 600 conf
 	run -0 rlock lock --config conf --owner x --lease 1m a
-	assert_output --regexp "^rlock: .*conf:1: log '$PWD/nowhere/log': cannot be opened: No such file or directory: the log goes to syslog\$"
+	assert_output --regexp "^rlock: .*conf:1: log '$PWD/nowhere/log': cannot be opened: No such file or directory; the log goes to syslog\$"
 	RLOCK_CONFIG=$PWD/conf run -0 rlock flock b echo ran
 	assert_line ran
 	assert_line --partial 'the log goes to syslog'
@@ -270,7 +270,7 @@ except BlockingIOError:
 	assert_line --regexp '^<14>.* event=busy name=c '
 	rmdir dev
 	run -0 with_daemon 1 rlock run --log /nowhere/log d -- true
-	assert_line "rlock: --log '/nowhere/log': cannot be opened: No such file or directory: the log goes to syslog"
+	assert_line "rlock: --log '/nowhere/log': cannot be opened: No such file or directory; the log goes to syslog"
 	assert_line --regexp '^<14>.* event=acquired name=d '
 	assert_line --regexp '^<14>.* event=released name=d '
 	rmdir dev

@@ -21,7 +21,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	done
 	for name in run fair read write; do
 		run cat "stderr-$name"
-		assert_one_line "^rlock: $name: lock lost at [^ ]*: $OVERWRITTEN: terminating the command: before you run it again, check what is half done\$"
+		assert_one_line "^rlock: $name: lock lost at [^ ]*: $OVERWRITTEN; terminating the command; before you run it again, check what is half done\$"
 	done
 }
 
@@ -31,7 +31,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		for key in b 'rlock_holds:{b}'; do
 			# shellcheck disable=SC2086
 			run -76 rlock $verb a b c -- ask_redis "$SERVER_SOCKET" set "$key" text
-			assert_line --regexp "^rlock: b: lock lost before the command ended, noticed at [^ ]+: $OVERWRITTEN: check its work: another owner may have held the lock\$"
+			assert_line --regexp "^rlock: b: lock lost before the command ended, noticed at [^ ]+: $OVERWRITTEN; check its work, another owner may have held the lock\$"
 			[[ $verb = *at-least* ]] || { is_free a && is_free c; }
 			redis flushall >/dev/null
 		done
@@ -48,7 +48,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		assert_line --regexp "^rlock: b: .*$OVERWRITTEN\$"
 		ttl_is_above c 20000
 		run -76 rlock unlock --owner job a b c
-		assert_one_line "^rlock: b: lock lost before it was released: $OVERWRITTEN: check its work: another owner may have held the lock\$"
+		assert_one_line "^rlock: b: lock lost before it was released: $OVERWRITTEN; check its work, another owner may have held the lock\$"
 		is_free a
 		is_free c
 		redis flushall >/dev/null
@@ -67,7 +67,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	run -0 rlock unlock -q --force --holder x:0 a
 	assert_equal "$(redis hkeys a | sort)" $'mode\ny:0'
 	run -78 rlock unlock -q --force a b c
-	assert_one_line '^rlock: b: not a lock of this kind: the key holds a string that is no counter: take another name$'
+	assert_one_line '^rlock: b: not a lock of this kind: the key holds a string that is no counter; take another name$'
 	keys_are b
 }
 

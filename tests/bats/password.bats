@@ -83,7 +83,7 @@ make_user() {
 	chmod 644 'my file'
 	ln -s 'my file' link
 	run -0 rlock run --password-file link -u "redis://$PLACE/1" -u "redis://$PLACE/2" a -- true
-	assert_output "rlock: password file 'link': any user can read it, its mode is 0644: try: chmod 600 link"
+	assert_output "rlock: password file 'link': any user can read it, its mode is 0644; try: chmod 600 link"
 	chmod 640 'my file'
 	run -0 rlock run --password-file link a -- true
 	assert_output ''
@@ -114,15 +114,15 @@ make_user() {
 		eval "run $line a -- touch ran"
 		assert_refused 77 "$reason"
 	done <<-END
-		rlock run|rlock: a: server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH
-		env REDISCLI_AUTH=$WRONG timeout 30 rlock run -w 1h|: the password is from REDISCLI_AUTH: WRONGPASS
-		rlock run -u redis://:$WRONG@$PLACE|: the password is in the URL from --url
-		env RLOCK_URL=redis://:$WRONG@$PLACE rlock run|: the password is in the URL from RLOCK_URL
-		rlock run --password-command 'echo $WRONG'|: the password is from --password-command
-		rlock run --password-file 'wrong file'|: the password is from --password-file wrong file
-		$from_file|: the password is from wrong file, the password-file in file.conf
-		$from_url|: the password is in the URL from url.conf
-		rlock run --config file.conf|: the password-file in file.conf is for the url there, not for the one from RLOCK_URL
+		rlock run|rlock: a: server requires a password; give one in the URL, by --password-file, --password-command or REDISCLI_AUTH
+		env REDISCLI_AUTH=$WRONG timeout 30 rlock run -w 1h|; the password is from REDISCLI_AUTH: WRONGPASS
+		rlock run -u redis://:$WRONG@$PLACE|; the password is in the URL from --url
+		env RLOCK_URL=redis://:$WRONG@$PLACE rlock run|; the password is in the URL from RLOCK_URL
+		rlock run --password-command 'echo $WRONG'|; the password is from --password-command
+		rlock run --password-file 'wrong file'|; the password is from --password-file wrong file
+		$from_file|; the password is from wrong file, the password-file in file.conf
+		$from_url|; the password is in the URL from url.conf
+		rlock run --config file.conf|; the password-file in file.conf is for the url there, not for the one from RLOCK_URL
 	END
 }
 

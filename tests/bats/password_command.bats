@@ -131,7 +131,7 @@ has_children() {
 	local signal status
 	run -78 rlock run --connect-timeout 300ms \
 		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
-	assert_output --regexp '^rlock: a: no password for .* in time: the password is from --password-command$'
+	assert_output --regexp '^rlock: a: no password for .* in time; the password is from --password-command$'
 	wait_until 5 has_hanging 0
 	while read -r signal status; do
 		in_background rlock run --connect-timeout 1m \

@@ -28,7 +28,7 @@ refuses_there() {
 }
 
 @test "without the /proc of its own PID namespace rlock runs no command, and check says why" {
-	local others='/proc is that of another PID namespace: .*--mount-proc' none
+	local others='/proc is that of another PID namespace; .*--mount-proc' none
 	needs_namespaces
 	refuses_there "$others" unshare --fork --pid --kill-child
 	# rlock enters a PID namespace with nsenter, while /proc still shows the outer one.
@@ -36,12 +36,12 @@ refuses_there() {
 	wait_until 5 file_exists made
 	refuses_there "$others" nsenter --target "$(pgrep -P "$PID")" --pid
 	# unshare --pid without --fork: rlock stays in the old namespace, which /proc shows; only its children are in the new one.
-	refuses_there 'processes that start here belong to another PID namespace than /proc: unshare --fork --mount-proc' unshare --pid
+	refuses_there 'processes that start here belong to another PID namespace than /proc; unshare --fork --mount-proc' unshare --pid
 	is_running "$PID"
 	none=(unshare --fork --pid --mount-proc --kill-child sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)
 	[ "${TESTS_UNDER-}" != sanitize ] || skip 'a sanitizer reads its options from /proc, and fails without it'
 	"${none[@]}" true 2>/dev/null || skip 'no file system can be mounted here'
-	refuses_there 'there is no /proc: mount' "${none[@]}"
+	refuses_there 'there is no /proc; mount' "${none[@]}"
 }
 
 @test "in a PID namespace with its own /proc rlock runs commands, and check calls it sound" {

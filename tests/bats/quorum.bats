@@ -104,10 +104,10 @@ has_one_hold() {
 	make_unreachable "${SERVERS[0]}"
 	waits_for_none run -0 rlock run --quorum 3 a -- true
 	run -69 rlock run --quorum 4 a -- touch ran
-	assert_one_line '^rlock: a: quorum not reached: 3 of 4 servers answered, and 4 are needed: '
+	assert_one_line '^rlock: a: quorum not reached: 3 of 4 servers answered, and 4 are needed; '
 	make_unreachable "${SERVERS[1]}"
 	waits_for_none run -69 rlock run a -- touch ran
-	assert_one_line '^rlock: a: quorum not reached: 2 of 4 servers answered, and 3 are needed: '
+	assert_one_line '^rlock: a: quorum not reached: 2 of 4 servers answered, and 3 are needed; '
 	run -69 rlock fair -w 1s a -- touch ran
 	on "${SERVERS[2]}" no_keys
 	on "${SERVERS[3]}" no_keys
@@ -248,10 +248,10 @@ has_one_hold() {
 	on 1 hold_by_foreign_client b
 	make_unreachable 2
 	run -69 rlock renew --owner ci --lease 9s a
-	assert_one_line '^rlock: a: quorum not reached: 2 of 3 servers answered, of which 1 had lost the lock, and 2 are needed: '
+	assert_one_line '^rlock: a: quorum not reached: 2 of 3 servers answered, of which 1 had lost the lock, and 2 are needed; '
 	make_unreachable 3
 	run -69 rlock run -n b -- touch ran
-	assert_one_line '^rlock: b: quorum not reached: 1 of 3 servers answered, of which 1 is busy, and 2 are needed: '
+	assert_one_line '^rlock: b: quorum not reached: 1 of 3 servers answered, of which 1 is busy, and 2 are needed; '
 	[ ! -e ran ]
 }
 
@@ -397,7 +397,7 @@ restart_two() {
 		without_renewal "$PID" eval "$lose"
 		takes_less_than 10 ended_with 76
 		family_is_gone
-		stderr_is_one_line "^rlock: a: lock lost at [0-9T:+-]+: $why.*: terminating the command: "
+		stderr_is_one_line "^rlock: a: lock lost at [0-9T:+-]+: $why.*; terminating the command; "
 		wait_until 5 on "${SERVERS[1]}" no_keys
 	done <<-'END'
 		on "${SERVERS[0]}" redis del a; on "${SERVERS[2]}" redis del a|it expired or was deleted

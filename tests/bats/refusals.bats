@@ -39,7 +39,7 @@ users_may_all() {
 	users_may_all
 	hold_in_background held
 	redis config set min-replicas-to-write 1 >/dev/null
-	each_is 69 '^rlock: a: denied by the server: too few of its replicas are connected: .*: NOREPLICAS ' "${URLS[@]}"
+	each_is 69 '^rlock: a: denied by the server: too few of its replicas are connected; .*: NOREPLICAS ' "${URLS[@]}"
 	for url in "${URLS[@]}"; do
 		run -69 rlock stop -u "$url" -w 1s held
 		assert_output --partial NOREPLICAS
@@ -71,7 +71,7 @@ users_may_all() {
 	rmdir data
 	redis bgsave >/dev/null
 	wait_until 10 has_failed_to_save
-	each_is 69 '^rlock: a: denied by the server: it cannot write to its disk: see its log: MISCONF ' "${URLS[@]}"
+	each_is 69 '^rlock: a: denied by the server: it cannot write to its disk; see its log: MISCONF ' "${URLS[@]}"
 	for url in "${URLS[@]}"; do
 		run -69 rlock stop -u "$url" -w 1s held
 		assert_output --partial MISCONF

@@ -104,7 +104,7 @@ says_last() {
 	rlock unlock --owner job --remember 1h nightly
 	says_last nightly 'a job \(job:0\) .* ago: unlock'
 	run -64 rlock lock --owner job --lease 60s --remember 1h nightly
-	assert_one_line '--remember .*--owner: give it to rlock unlock'
+	assert_one_line '--remember .*--owner; give it to rlock unlock'
 	rm end-commands
 	hold_in_background nightly -t 3s --remember 1h --at-least 1h
 	run -6 rlock run --at-least 500ms --remember 1h --note kept at-least -- sh -c 'exit 6'

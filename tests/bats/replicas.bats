@@ -88,7 +88,7 @@ is_empty() {
 	proxy release
 	ended_with 69
 	run -0 cat stderr
-	assert_one_message '^rlock: a: .* is a replica: it can grant no lock: name its master'
+	assert_one_message '^rlock: a: .* is a replica: it can grant no lock; name its master'
 	assert [ ! -e begun ]
 }
 
@@ -117,6 +117,6 @@ is_empty() {
 	for verb in "unlock --owner ci-1" "renew --owner ci-1" "unlock --force"; do
 		# shellcheck disable=SC2086
 		run -69 rlock $verb -u "unix://$PWD/two/redis.sock" a
-		assert_output --partial 'is a replica: it can grant no lock: name its master'
+		assert_output --partial 'is a replica: it can grant no lock; name its master'
 	done
 }

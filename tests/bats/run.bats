@@ -30,18 +30,18 @@ load ../lib/proxying
 		PATH=$PWD/bin:$PATH run "-$status" rlock run a -- "$command"
 		assert_one_line "^rlock: a: $message"
 	done <<-END
-		127|no-such-command|no-such-command: command not found: no directory of PATH has it: give its path\$
+		127|no-such-command|no-such-command: command not found: no directory of PATH has it; give its path\$
 		127|$PWD/no/such/file|.*$PWD/no/such/file
 		127||'': command not found
-		126|/|cannot run /: it is a directory: name a program in it\$
-		126|plain|cannot run plain: Permission denied: it is not executable: try: chmod \+x $PWD/bin/plain\$
+		126|/|cannot run /: it is a directory; name a program in it\$
+		126|plain|cannot run plain: Permission denied: it is not executable; try: chmod \+x $PWD/bin/plain\$
 		126|$PWD/bin/plain|cannot run $PWD/bin/plain: Permission denied: it is not executable
 		126|script|cannot run script: bad interpreter: '/no/such/interpreter' is not there
 		126|bin/carriage-return|cannot run bin/carriage-return: bad interpreter: '/bin/sh
 	END
 	# Set a PATH without programs: some systems have a program called cd.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
-	assert_output "rlock: a: cd: command not found: no shell reads COMMAND: try: rlock run -w 3s a -- sh -c 'cd /tmp'"
+	assert_output "rlock: a: cd: command not found: no shell reads COMMAND; try: rlock run -w 3s a -- sh -c 'cd /tmp'"
 	assert_equal $(($(server_commands) - before)) 1
 }
 
@@ -260,7 +260,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 	assert_line --regexp "^rlock: nightly: busy: $kept\$"
 	run -75 env CI=true rlock run -w 3s nightly -- true
 	assert_line --regexp "^rlock: nightly: waiting: kept by --at-least, its job has ended: the sync, until $ISO_8601\$"
-	assert_line --regexp "^rlock: nightly: timed out after 3s: $kept: give a longer --wait\$"
+	assert_line --regexp "^rlock: nightly: timed out after 3s: $kept; give a longer --wait\$"
 	run -0 rlock status nightly
 	assert_line --regexp "^  kept by --at-least until $ISO_8601: its job has ended\$"
 	until=$(sed -n 's/.* until \([^ ]*\): .*/\1/p' <<<"$output")
@@ -277,7 +277,7 @@ ISO_8601='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{2}:[0-9
 		redis-cli -s '$SERVER_SOCKET' client kill type normal
 	"
 	redis replicaof no one >/dev/null
-	assert_line --regexp '^rlock: nightly: release failed: .*: the lock expires with its lease, in about 1[0-9]s: READONLY '
+	assert_line --regexp '^rlock: nightly: release failed: .*; the lock expires with its lease, in about 1[0-9]s: READONLY '
 }
 
 @test "sh runs a script without an interpreter line, also when execvpe of the C library does not, as in musl" {

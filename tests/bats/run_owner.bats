@@ -130,13 +130,13 @@ count_of_ci() {
 
 @test "run --owner in the COMMAND of another owner does not wait for its own ancestor" {
 	run -64 timeout 10 rlock run a -- rlock run --owner ci a -- echo inside
-	assert_output --regexp '^rlock: a: deadlock: held by an ancestor of this process, .*: --owner names another owner: leave it out, or give it to the outer call, too$'
+	assert_output --regexp '^rlock: a: deadlock: held by an ancestor of this process, .*; --owner names another owner; leave it out, or give it to the outer call, too$'
 	no_keys
 }
 
 @test "lock --owner for a lock that an rlock above it holds is a deadlock, 64" {
 	run -64 rlock run a -- timeout -s KILL 20 rlock lock --owner ci --lease 30s a
-	assert_one_line '^rlock: a: deadlock: held by an ancestor of this process, .*: --owner names another owner: leave it out, or give it to the outer call, too$'
+	assert_one_line '^rlock: a: deadlock: held by an ancestor of this process, .*; --owner names another owner; leave it out, or give it to the outer call, too$'
 }
 
 @test "with several names run --owner re-enters those that ID holds, and acquires the others" {

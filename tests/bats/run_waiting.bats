@@ -171,7 +171,7 @@ note_is() {
 
 @test "--complain-after is silent with the code of -E until the lock was held that long; then one line and 75" {
 	local status said arguments
-	local why='busy: held by nightly backup of db1 \([0-9a-f:-]+\) for 2h03m, and --complain-after says' how='end that job: try: rlock stop a'
+	local why='busy: held by nightly backup of db1 \([0-9a-f:-]+\) for 2h03m, and --complain-after says' how='to end that job, try: rlock stop a'
 	hold_in_background a --note 'nightly backup of db1'
 	make_older a 7380000
 	printf 'complain-after = 1h\n' >conf
@@ -186,9 +186,9 @@ note_is() {
 		75||-n --complain-after 3h
 		0||-n -E 0 --complain-after 3h
 		0||-w 0 -E 0 --complain-after 3h
-		75|$why 2h: $how|-n -E 0 --complain-after 2h
-		75|$why 2h: $how|-n -q -E 0 --complain-after 2h
-		75|$why 1h: $how|-n -E 0 --config conf
+		75|$why 2h; $how|-n -E 0 --complain-after 2h
+		75|$why 2h; $how|-n -q -E 0 --complain-after 2h
+		75|$why 1h; $how|-n -E 0 --config conf
 		9|timed out after 20ms.*|-w 20ms -E 9 --config conf
 	END
 	in_background rlock flock "$PWD/file" run_until_ended
@@ -215,5 +215,5 @@ note_is() {
 	done
 	make_older catalog 7200000 second
 	run -75 rlock write -n -E 0 --complain-after 2h unheld catalog -- true
-	assert_one_line '^rlock: catalog: busy: held by second \(second:0\) for 2h00m, and --complain-after says 2h: end that job$'
+	assert_one_line '^rlock: catalog: busy: held by second \(second:0\) for 2h00m, and --complain-after says 2h; end that job$'
 }

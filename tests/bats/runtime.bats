@@ -184,6 +184,6 @@ without_renewal_time() {
 	needs_users
 	rlock lock --pid "$PID" a
 	run -1 as_user rlock unlock --pid "$PID" a
-	assert_output "rlock: a: root holds it for process $PID: try: sudo rlock unlock --pid $PID a"
+	assert_output "rlock: a: root holds it for process $PID; try: sudo rlock unlock --pid $PID a"
 	rlock unlock --pid "$PID" a
 }

@@ -106,13 +106,13 @@ last_acquire() {
 	redis set a 2 >/dev/null
 	for permits in 3 1; do
 		run -0 rlock sem --permits $permits a -- true
-		assert_one_line "^rlock: a: has 2 permits in all, and --permits says $permits: --resize changes it\$"
+		assert_one_line "^rlock: a: has 2 permits in all, and --permits says $permits; --resize changes it\$"
 		has_all_permits a 2
 	done
 	run -0 rlock sem --permits 2 a -- true
 	assert_output ''
 	run -75 rlock sem --permits 5 --take 3 -n -v a -- true
-	assert_line 'rlock: a: busy: the semaphore has 2 permits in all, and 3 must be free: --resize gives it more'
+	assert_line 'rlock: a: busy: the semaphore has 2 permits in all, and 3 must be free; --resize gives it more'
 }
 
 @test "after the total was reduced, waiters wait on until enough permits were released" {
@@ -223,7 +223,7 @@ gets() {
 		for words in 'sem -n --permits 3 a -- true' 'sem --permits 4 --resize a' 'unlock --force a'; do
 			# shellcheck disable=SC2086
 			run -78 rlock $words
-			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list: take another name"
+			assert_output "rlock: a: not a lock of this kind: the key holds a semaphore whose side key $key holds a list; take another name"
 		done
 		digest_keys | diff before -
 	done
@@ -285,7 +285,7 @@ gets() {
 	rlock sem --permits 2 a -- true
 	for verb in run fair read write; do
 		run -78 rlock "$verb" b a -- touch ran
-		assert_one_line '^rlock: a is a semaphore: acquire a permit by rlock sem, or delete it: try: rlock unlock --force a$'
+		assert_one_line '^rlock: a is a semaphore; acquire a permit by rlock sem, or delete it; try: rlock unlock --force a$'
 	done
 	assert [ ! -e ran ]
 }

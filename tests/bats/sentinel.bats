@@ -165,7 +165,7 @@ refused() {
 	refused 78 "redis+sentinel://127.0.0.1:$(port_of 1)/$SERVICE" \
 		"$none $SERVICE: redis://127.0.0.1:$(port_of 1)/0 is no sentinel: sentinels listen on port 26379 by default"
 	refused 78 "redis://${SENTINELS%%,*}" \
-		'denied by the server: it runs no scripts: is it a sentinel\? Its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
+		'denied by the server: it runs no scripts; if it is a sentinel, its URL is redis\+sentinel://HOST:PORT/SERVICE: ERR unknown command .*'
 	choose_port
 	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" "$none $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
 	set_master "$PORT"
@@ -184,10 +184,10 @@ refused() {
 	takes_less_than 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 3
 	run -69 rlock run -n --connect-timeout 2s a -- touch begun
-	assert_one_line '^rlock: a: 1 of 3 sentinels names the master: a grant needs the majority of them: no answer from .*$'
+	assert_one_line '^rlock: a: 1 of 3 sentinels names the master; a grant needs the majority of them: no answer from .*$'
 	freeze_sentinels 2
 	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
-	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(: .*)?$"
+	assert_one_line "^rlock: a: no sentinel names the master of $SERVICE: no answer from redis://127.0.0.1:[0-9]+/0 in time(; .*)?$"
 	assert [ ! -e begun ]
 	in_background rlock run -w 20s --connect-timeout 0.4s a -- touch entered
 	stays_true_for 1 is_running "$PID"
@@ -203,7 +203,7 @@ refused() {
 	freeze_sentinels 1
 	freeze_sentinels 3
 	run -69 rlock run -n -t 60s --connect-timeout 2s --sentinel-map "127.0.0.1:$(port_of 1)=127.0.0.1:$PROXY_PORT" a -- touch begun
-	assert_one_line '^rlock: a: 1 of 3 sentinels names the master: a grant needs the majority of them: no answer from .*$'
+	assert_one_line '^rlock: a: 1 of 3 sentinels names the master; a grant needs the majority of them: no answer from .*$'
 	assert [ ! -e begun ]
 	is_free a
 }
@@ -217,7 +217,7 @@ refused() {
 	# A short lease: on a slow machine the lock that is refused below can stay until its lease ends.
 	echo 'ttl = 3s' >conf
 	export RLOCK_CONFIG=$PWD/conf
-	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\): wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
+	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\); wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"
 	in_background rlock run -w 20s a -- ask_redis "$(socket_of 2)" exists a
 	stays_true_for 1 is_running "$PID"
 	set_master_at 2 2
@@ -332,7 +332,7 @@ has_run_for() {
 	run -0 rlock run -u "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 2
 	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" \
-		'1 of 3 sentinels names the master: a grant needs the majority of them: .*'
+		'1 of 3 sentinels names the master; a grant needs the majority of them: .*'
 }
 
 @test "sentinels that name the master by its host and by its address agree" {
@@ -410,7 +410,7 @@ has_run_for() {
 	set_master "$(port_of 2)"
 	ended_with 76
 	is_gone "$(<inner)"
-	stderr_is_one_line '^rlock: a: lock lost at .*: it expired or was deleted on the server: terminating the command: '
+	stderr_is_one_line '^rlock: a: lock lost at .*: it expired or was deleted on the server; terminating the command; '
 	in_background rlock run -t 20s b -- run_until_ended
 	wait_until 5 on 2 is_held b
 	pause_for 1.1

@@ -46,7 +46,7 @@ names_all_servers() {
 	other=$(urls_of 2)
 	while read -r quorum how; do
 		run -78 rlock run -u "$how" --quorum "$quorum" -t 1s -w 20s a -- touch ran
-		assert_one_line '^rlock: a: redis://127.0.0.1:[0-9/]+ and redis://[0-9a-z.:/]+ are the same server: name each server once$'
+		assert_one_line '^rlock: a: redis://127.0.0.1:[0-9/]+ and redis://[0-9a-z.:/]+ are the same server; name each server once$'
 		run -78 rlock check -u "$how" --quorum "$quorum"
 		assert_output --regexp "BAD +identity +the same server as redis://127.0.0.1:$port"
 		assert_line --regexp '^NOT SOUND: .* identity'
@@ -267,7 +267,7 @@ crash_at_known_end() {
 	watch_family 12
 	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 	ended_with 76
-	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+: terminating the command: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+m?s: .+; terminating the command; '
 	wait_until 5 on "${SERVERS[0]}" no_keys
 	wait_until 5 on "${SERVERS[2]}" no_keys
 }

@@ -23,7 +23,7 @@ teardown() { common_teardown; }
 	local verb
 	for verb in run read; do
 		run -78 rlock "$verb" a d -- touch ran
-		assert_output --regexp '^rlock: a: the names are on different servers, as a proxy keeps them: '
+		assert_output --regexp '^rlock: a: the names are on different servers, as a proxy keeps them; '
 		no_keys
 		assert_equal "$(ask_redis "$OTHER" dbsize)" 0
 	done
@@ -55,7 +55,7 @@ teardown() { common_teardown; }
 
 @test "check calls locks behind a proxy for several servers unsound, and does not mention sharding for one server" {
 	run -78 rlock check
-	assert_line --regexp '^BAD +sharding +a proxy that keeps keys on several servers, and runs a script on one of them: '
+	assert_line --regexp '^BAD +sharding +a proxy that keeps keys on several servers, and runs a script on one of them; '
 	assert_line --regexp '^NOT SOUND: .* see .*sharding'
 	run rlock check -u "unix://$SERVER_SOCKET"
 	refute_output --partial sharding

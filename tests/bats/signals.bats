@@ -95,7 +95,7 @@ runs_foreign() {
 }
 
 @test "a process that rlock may not signal is named, and the lock is kept until it ends, unless the lock is lost" {
-	local may_not='process [0-9]+ \(sleep\): it runs as another user:'
+	local may_not='process [0-9]+ \(sleep\): it runs as another user;'
 	runs_foreign
 	kill -s TERM "$PID"
 	wait_until 5 test -s stderr

@@ -268,7 +268,7 @@ teardown() {
 }
 
 @test "a pattern as the name for status, stop or unlock is not held, and the message points to list" {
-	local words hint="rlock: nightly-*: a name is no pattern here: try: rlock list 'nightly-*'"
+	local words hint="rlock: nightly-*: a name is no pattern here; try: rlock list 'nightly-*'"
 	acquire lock ci nightly-1
 	for words in status stop 'unlock --force' 'unlock --owner ci'; do
 		# shellcheck disable=SC2086
@@ -289,7 +289,7 @@ teardown() {
 	wait_until 5 is_held "$PWD/real/job"
 	run -1 rlock status real/../real/link/job
 	assert_line 'real/../real/link/job: free'
-	assert_line "rlock: real/../real/link/job: held as the path that rlock flock locks: try: rlock status $PWD/real/job"
+	assert_line "rlock: real/../real/link/job: held as the path that rlock flock locks; try: rlock status $PWD/real/job"
 	kill "$PID"
 	ended_with 143
 }

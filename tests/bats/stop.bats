@@ -207,18 +207,18 @@ stops_with() {
 @test "a holder that cannot be asked is named immediately, with what to do instead" {
 	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
-	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s: end it there, then $force --holder ci-7:0 a$"
+	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s; end it there, then $force --holder ci-7:0 a$"
 	hold_for_script "$REPORT_PID_AND_RUN" b -l 60s
 	cannot_be_asked b 'it has a fixed lease'
 	rlock lock --on-lost ignore --pid "$PID" i
 	cannot_be_asked i 'it has a fixed lease \(--lease\), or is a process of --pid with --on-lost ignore'
 	rlock run --at-least 60s c -- true
-	cannot_be_asked c "--at-least keeps it after its job, until [-0-9T:. +]+: $force --holder [^ ]+:lingering:[0-9]+ c$"
+	cannot_be_asked c "--at-least keeps it after its job, until [-0-9T:. +]+; $force --holder [^ ]+:lingering:[0-9]+ c$"
 	redis hset d "$JAVA" 1 >/dev/null
-	cannot_be_asked d "it is not rlock, but for example a Java client: end it there, then $force --holder $JAVA d$"
+	cannot_be_asked d "it is not rlock, but for example a Java client; end it there, then $force --holder $JAVA d$"
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
-	cannot_be_asked e "it is not rlock, but for example a Java client: end it there, then break all permits: $force e$"
+	cannot_be_asked e "it is not rlock, but for example a Java client; end it there, then break all permits; $force e$"
 	# The other holders of the same lock are asked.
 	rlock read --owner ci-7 --lease 60s g
 	hold_as read g
@@ -232,7 +232,7 @@ stops_with() {
 	redis persist 'rlock_holds:{f}' >/dev/null
 	kill_with_renewers "$PID"
 	wait_until 30 stops_with 75 f
-	assert_output --partial "cannot be asked: its lease has ended, and the key has lost its TTL: end it there, then $force"
+	assert_output --partial "cannot be asked: its lease has ended, and the key has lost its TTL; end it there, then $force"
 }
 
 # ---- rights, and keys that were overwritten ----

@@ -104,26 +104,26 @@ refused() {
 	printf '%s\n' "url = $RLOCK_URL" "cacert = $CA" >rlock.conf
 	chmod 600 rlock.conf
 	run -0 env -u RLOCK_URL rlock run --config rlock.conf a -- true
-	refused 78 "the authority \(CA\) of its certificate is not trusted: .*: the cacert in [^ ]*rlock.conf is for the url there, not for the one from --url$" \
+	refused 78 "the authority \(CA\) of its certificate is not trusted; .*; the cacert in [^ ]*rlock.conf is for the url there, not for the one from --url$" \
 		--config rlock.conf -u "$RLOCK_URL"
 	printf '%s\n' "url = unix://$SERVER_SOCKET" "cacert = $CA" >rlock.conf
 	run -78 env -u RLOCK_URL rlock run --config rlock.conf a -- true
-	assert_one_line '^rlock: .*rlock\.conf:[0-9]+: cacert is for TLS, and unix://.* has none: add url = rediss://HOST:6379$'
+	assert_one_line '^rlock: .*rlock\.conf:[0-9]+: cacert is for TLS, and unix://.* has none; add url = rediss://HOST:6379$'
 }
 
 @test "a certificate of another authority, for another host, expired or self-signed is refused, unless --cacert names it" {
 	local certificate why options
-	while IFS=';' read -r certificate why options; do
+	while IFS='~' read -r certificate why options; do
 		[ "$certificate" = server ] || replace_server "$certificate"
 		# shellcheck disable=SC2086
 		refused 78 "$why" $options
 	done <<-END
-		server;the authority \(CA\) of its certificate is not trusted;
-		server;(the authority \(CA\) of its certificate is not trusted|its certificate is not valid);--cacert $CERTIFICATES/stranger.crt
-		expired;its certificate, or that of its authority, has expired;--cacert $CA
-		stranger;its certificate is self-signed;
-		other;its certificate is not for localhost: if it is for another name, give that by --sni;--cacert $CA
-		other;sni '\.example': not the name of a host;--cacert $CA --sni .example
+		server~the authority \(CA\) of its certificate is not trusted~
+		server~(the authority \(CA\) of its certificate is not trusted|its certificate is not valid)~--cacert $CERTIFICATES/stranger.crt
+		expired~its certificate, or that of its authority, has expired~--cacert $CA
+		stranger~its certificate is self-signed~
+		other~its certificate is not for localhost; if it is for another name, give that by --sni~--cacert $CA
+		other~sni '\.example': not the name of a host~--cacert $CA --sni .example
 	END
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
 	# A trailing dot of a name is ignored in the comparison with the certificate.
@@ -134,7 +134,7 @@ refused() {
 	assert_output ''
 	replace_server server
 	run -78 rlock run -u "rediss://127.0.0.2:$PORT" --cacert "$CA" a -- touch begun
-	assert_one_line 'its certificate has no IP entry for 127\.0\.0\.2: '
+	assert_one_line 'its certificate has no IP entry for 127\.0\.0\.2; '
 	assert [ ! -e begun ]
 }
 
@@ -191,13 +191,13 @@ while True:
 
 @test "a port without TLS, a silent or closing port, and a TLS port under a redis:// URL are reported" {
 	run -69 rlock run -u "redis://localhost:$PORT" a -- touch begun
-	assert_one_line "^rlock: a: cannot reach redis://localhost:$PORT/0: .*: if this is a TLS port, its URL begins with rediss://$"
+	assert_one_line "^rlock: a: cannot reach redis://localhost:$PORT/0: .*; if this is a TLS port, its URL begins with rediss://$"
 	listen_in_clear silence
-	refused 69 'no answer to the TLS handshake in time: is this a TLS port\?' --connect-timeout 2s
+	refused 69 'no answer to the TLS handshake in time; is this a TLS port\?' --connect-timeout 2s
 	listen_in_clear ''
-	refused 69 'the server closed the connection during the TLS handshake: is this a TLS port\?'
+	refused 69 'the server closed the connection during the TLS handshake; is this a TLS port\?'
 	listen_in_clear $'-ERR no such command as this one, at all\r\n'
-	refused 69 'it does not speak TLS: is this a TLS port\?'
+	refused 69 'it does not speak TLS; is this a TLS port\?'
 }
 
 # ---- the client certificate ----
@@ -211,7 +211,7 @@ while True:
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&cert=both.pem" --key missing a -- true
 	refused 78 'it refuses the client certificate: ' --cacert "$CA" --cert "$CERTIFICATES/stranger.crt" \
 		--key "$CERTIFICATES/stranger.key"
-	refused 78 'it requires a client certificate: give one by --cert and --key' --cacert "$CA"
+	refused 78 'it requires a client certificate; give one by --cert and --key' --cacert "$CA"
 	redis config set tls-protocols TLSv1.2 >/dev/null
 	refused 78 'it refuses the handshake: it may require a client certificate' --cacert "$CA"
 }
@@ -239,17 +239,17 @@ while True:
 		--cacertdir empty|cacertdir 'empty': no file in it has the name of its hash
 		--cacert ca --cert missing --key key|cert 'missing': No such file or directory
 		--cacert ca --cert nonsense --key key|cert 'nonsense':
-		--cacert ca --cert cert|cert 'cert': there is no key in it: give its key by --key
-		--cacert ca --key key|key 'key': there is no certificate for it: give that by --cert
+		--cacert ca --cert cert|cert 'cert': there is no key in it; give its key by --key
+		--cacert ca --key key|key 'key': there is no certificate for it; give that by --cert
 		--cacert ca --cert cert --key missing|key 'missing': No such file or directory
 		--cacert ca --cert cert --key nonsense|key 'nonsense': it has no private key$
 		--cacert ca --cert cert --key other.key|key 'other\.key': it is not the key of the certificate
-		--cacert ca --cert cert --key open.key|key 'open\.key': any user can read or write this key, its mode is 0644: give it mode 600
+		--cacert ca --cert cert --key open.key|key 'open\.key': any user can read or write this key, its mode is 0644; give it mode 600
 	END
 	run -78 timeout 60 setsid rlock run --cacert ca --cert cert --key locked.key a -- true
-	assert_one_line "key 'locked\.key': the key in it is encrypted: give it without a passphrase, as openssl pkey prints it$"
+	assert_one_line "key 'locked\.key': the key in it is encrypted; give it without a passphrase, as openssl pkey prints it$"
 	run -78 timeout 60 setsid rlock run --cacert ca --cert locked.both a -- true
-	assert_one_line "cert 'locked\.both': the key in it is encrypted: give it without a passphrase, as openssl pkey prints it$"
+	assert_one_line "cert 'locked\.both': the key in it is encrypted; give it without a passphrase, as openssl pkey prints it$"
 	# The files are read before any connection, so the error is the same if the server's name does not exist.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
 	assert_output --partial "cacert 'nowhere': No such file or directory"

@@ -180,7 +180,7 @@ ends_with_words() {
 	proxy denial 'ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.'
 	proxy deny evalsha 1000
 	run -69 rlock run -w 1s x -- touch ran
-	assert_one_line '^rlock: x: denied by the server: a limit of its requests is reached: .*: ERR max daily request limit exceeded'
+	assert_one_line '^rlock: x: denied by the server: a limit of its requests is reached; .*: ERR max daily request limit exceeded'
 	proxy pass
 	proxy deny evalsha 3
 	run -0 rlock run -w 20s x -- true

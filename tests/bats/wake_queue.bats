@@ -74,7 +74,7 @@ load ../lib/proxying
 	run -75 rlock read -n a -- touch ran
 	assert_output ''
 	run -75 rlock read -w 50ms a -- touch ran
-	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\): give a longer --wait\$"
+	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\); give a longer --wait\$"
 	queue_contender r2 read a
 	stays_true_for 0.3 are_waiting r2 w
 	finish_contenders r1

@@ -200,7 +200,7 @@ try_cell() {
 	esac || return
 	contend
 	let_some_pass $((LEASE_MS / 3))
-	# A pause or an outage that lasted longer than planned is another fault: try again.
+	# A pause or an outage that lasted longer than planned is another fault; try again.
 	inflict || return
 	repeated
 	judge

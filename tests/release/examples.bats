@@ -107,7 +107,7 @@ as_cron() {
 	assert_output ''
 	make_older sync 21600000
 	run -75 as_cron 7 "$line"
-	assert_output --regexp '^rlock: sync: busy: held by .* \(job:0\) for 6h00m, and --complain-after says 6h: end that job$'
+	assert_output --regexp '^rlock: sync: busy: held by .* \(job:0\) for 6h00m, and --complain-after says 6h; end that job$'
 }
 
 # ---- rlock(7) ----
@@ -194,7 +194,7 @@ was_seen_twice() {
 	redis acl setuser ci reset on '>pw' '~deploy-*' '&*' +@all -publish >/dev/null
 	RLOCK_URL=redis://ci:pw@127.0.0.1:$PORT run_example man/rlock.7 ask-rights
 	assert_equal "$status" 77
-	assert_line --regexp '^BAD +rights +.*: try: ACL SETUSER ci .*\+publish'
+	assert_line --regexp '^BAD +rights +.*; try: ACL SETUSER ci .*\+publish'
 }
 
 @test "rlock(7): the log shows what happened last night; recipes: status shows the last holder of a lock" {

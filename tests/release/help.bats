@@ -125,7 +125,7 @@ options_in_manual() {
 	local part
 	sed -n '/^\.Sh DIAGNOSTICS/,/^\.Sh SEE/s/^\.It //p' "$TOP/man/rlock.1" |
 		sed 's/Li //g; s/Pq Ar [A-Z]*/\n/g; s/Ar [A-Z]*/\n/g; s/ , /\n/g' |
-		sed 's/^[ :]*//; s/[ :]*$//' | grep ' ' >parts
+		sed 's/^[ :;]*//; s/[ :;]*$//' | grep ' ' >parts
 	assert [ "$(wc -l <parts)" -gt 15 ]
 	"$TOP/tools/messages.py" >messages
 	while read -r part; do

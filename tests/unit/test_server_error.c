@@ -23,12 +23,12 @@ static const struct {
 	/* a full server */
 	{ "OOM command not allowed when used memory > 'maxmemory'. script: 5e9f, on @user_script:2.",
 	  RLOCK_ENET,
-	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed" },
+	  "denied by the server: its memory is full; raise its maxmemory: OOM command not allowed" },
 	{ "ERR Error running script (call to f_5e9f): @user_script:2: @user_script: 2: -OOM command not allowed when",
 	  RLOCK_ENET,
-	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed" },
+	  "denied by the server: its memory is full; raise its maxmemory: OOM command not allowed" },
 	{ "@user_script: 2: -OOM command not allowed when used memory > 'maxmemory'.", RLOCK_ENET,
-	  "denied by the server: its memory is full: raise its maxmemory: OOM command not allowed" },
+	  "denied by the server: its memory is full; raise its maxmemory: OOM command not allowed" },
 	/* the error names the command, or only the line in the script */
 	{ "NOPERM this user has no permissions to run the 'hset' command script: 5e9f, on @user_script:2.",
 	  RLOCK_EACL, "it needs the ACL rule +hset" },
@@ -63,15 +63,15 @@ static const struct {
 	/* a full disk: the advice precedes the server's long message */
 	{ "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
 	  RLOCK_ENET,
-	  "denied by the server: it cannot write to its disk: see its log: MISCONF Redis is configured" },
+	  "denied by the server: it cannot write to its disk; see its log: MISCONF Redis is configured" },
 	/* a request that is too long before the login */
 	{ "ERR Protocol error: unauthenticated multibulk length", RLOCK_EAUTH,
-	  "server requires a password: give one in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
+	  "server requires a password; give one in the URL, by --password-file, --password-command or REDISCLI_AUTH" },
 	{ "CLUSTERDOWN The cluster is down", RLOCK_ENET,
-	  "denied by the server: masters of the cluster are missing: see its CLUSTER INFO: CLUSTERDOWN" },
+	  "denied by the server: masters of the cluster are missing; see its CLUSTER INFO: CLUSTERDOWN" },
 	/* the same error for a command in a script, by Redis 6.2 */
 	{ "@user_script: 2: -NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
-	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
+	  "denied by the server: too few of its replicas are connected; start them, or lower its min-replicas-to-write: "
 	  "NOREPLICAS" },
 	/* a renamed command: as rlock's scripts report it, and in the words of Redis 6.2, 7 and Valkey 9 */
 	{ "ERR unknown command HSET", RLOCK_EUNSUPPORTED,
@@ -87,13 +87,13 @@ static const struct {
 	{ "ERR unknown command 'EVALSHA', with args beginning with: '5e9f' '1' 'NOPERM' ",
 	  RLOCK_EUNSUPPORTED, "it runs no scripts" },
 	{ "NOREPLICAS Not enough good replicas to write.", RLOCK_ENET,
-	  "denied by the server: too few of its replicas are connected: start them, or lower its min-replicas-to-write: "
+	  "denied by the server: too few of its replicas are connected; start them, or lower its min-replicas-to-write: "
 	  "NOREPLICAS" },
 	{ "LOADING Redis is loading the dataset in memory", RLOCK_ENET,
 	  "denied by the server: it was just started: LOADING" },
 	/* a rate limit, in the words of a service */
 	{ "ERR max daily request limit exceeded. Limit: 10000, Usage: 10000.", RLOCK_ENET,
-	  "denied by the server: a limit of its requests is reached: raise it: ERR max daily request limit" },
+	  "denied by the server: a limit of its requests is reached; raise it: ERR max daily request limit" },
 	{ "ERR max requests limit exceeded. Limit: 500000, Usage: 500000.", RLOCK_ENET,
 	  "denied by the server: a limit of its requests is reached" },
 	{ "ERR max request size exceeded", RLOCK_ESERVER,
@@ -101,11 +101,11 @@ static const struct {
 	/* a denied login: by Redis without a password, and by a service whose token has expired */
 	{ "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration "
 	  "is correct?",
-	  RLOCK_EAUTH, "denied by the server: it has no password: give none: ERR AUTH" },
+	  RLOCK_EAUTH, "denied by the server: it has no password; give none: ERR AUTH" },
 	{ "ERR AUTH failed: token expired", RLOCK_EAUTH,
-	  "denied by the server: check user and password: ERR AUTH failed: token expired" },
+	  "denied by the server; check user and password: ERR AUTH failed: token expired" },
 	{ "ERR unknown command 'EVAL', with args beginning with: 'x'", RLOCK_EUNSUPPORTED,
-	  "denied by the server: it runs no scripts: is it a sentinel?" },
+	  "denied by the server: it runs no scripts; if it is a sentinel, its URL" },
 	{ "@user_script: 2: -WRONGTYPE Operation against a key", RLOCK_EKIND,
 	  "the key is not a lock: WRONGTYPE" },
 };

@@ -16,25 +16,24 @@ static const struct {
 	const char *line, *message;
 } lines[] = {
 	/* no verb, or an unknown one */
-	{ "", "a verb is missing: see 'rlock help', or try: rlock run NAME -- COMMAND" },
-	{ "frobnicate a",
-	  "'frobnicate' is not a verb: see 'rlock help': run acquires a lock, status shows "
-	  "it, and unlock or stop ends it\n" },
-	{ "help frobnicate", "'frobnicate' is not a verb: see 'rlock help': run" },
-	{ "help unlok", "'unlok' is not a verb: see 'rlock help', or try: rlock help unlock\n" },
-	{ "help run lock", "help takes one verb: try: rlock help run\n" },
+	{ "", "a verb is missing; see 'rlock help', or try: rlock run NAME -- COMMAND" },
+	{ "frobnicate a", "'frobnicate' is not a verb; run acquires a lock, status shows "
+			  "it, and unlock or stop ends it: see 'rlock help'\n" },
+	{ "help frobnicate", "'frobnicate' is not a verb; run" },
+	{ "help unlok", "'unlok' is not a verb; see 'rlock help', or try: rlock help unlock\n" },
+	{ "help run lock", "help takes one verb; try: rlock help run\n" },
 	/* a mistyped verb */
 	{ "unlok nightly",
-	  "'unlok' is not a verb: see 'rlock help', or try: rlock unlock nightly\n" },
+	  "'unlok' is not a verb; see 'rlock help', or try: rlock unlock nightly\n" },
 	/* the verb is missing, or not the first word */
 	{ "nightly -- touch ran", "try: rlock run nightly -- touch ran\n" },
 	{ "'a b' -n -- touch ran", "try: rlock run 'a b' -n -- touch ran\n" },
-	{ "execute a -- touch ran", "'execute' is not a verb: see 'rlock help': run acquires" },
+	{ "execute a -- touch ran", "'execute' is not a verb; run acquires" },
 	{ "-n -w 3s run a -- touch ran", "rlock run -n -w 3s a -- touch ran\n" },
 	{ "mylock ./job", "try: rlock run mylock -- ./job\n" },
 	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
 	/* a verb of another program: no corrected line, since its meaning is not certain */
-	{ "ls a", "see 'rlock help': to see locks: list\n" },
+	{ "ls a", "'ls' is not a verb; to see locks: list\n" },
 	{ "break a", "stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME\n" },
 	{ "extend --ttl 60 a", "renew --owner ID NAME\n" },
 	{ "acquire a touch ran", "run NAME -- COMMAND, or in a script lock --pid $$ NAME\n" },
@@ -42,7 +41,7 @@ static const struct {
 	{ "job -- touch ran", "try: rlock run job -- touch ran\n" },
 	/* the first line of a script, as the kernel passes it on */
 	{ "'run -n job -- sh' /tmp/script",
-	  "'run -n job -- sh' is one word: the first line of a script is #!/usr/bin/env -S rlock run -n job -- sh\n" },
+	  "'run -n job -- sh' is one word; the first line of a script is #!/usr/bin/env -S rlock run -n job -- sh\n" },
 	{ "'flock -n job' /tmp/script", "#!/usr/bin/env -S rlock flock -n job\n" },
 	{ "run 'run -n job -- sh'", "#!/usr/bin/env -S rlock run -n job -- sh\n" },
 	/* unknown options */
@@ -50,13 +49,13 @@ static const struct {
 	{ "run -nZ a -- touch ran", "-Z" },
 	/* a long option with one dash */
 	{ "run -verbose a -- touch ran",
-	  "no such option '-verbose': a long option has two dashes: try: rlock run --verbose a -- touch ran\n" },
+	  "no such option '-verbose': a long option has two dashes; try: rlock run --verbose a -- touch ran\n" },
 	{ "run -wait 10 -ttl=9s a touch ran", "try: rlock run --wait 10 --ttl=9s a -- touch ran\n" },
 	{ "sem -permits 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "list -held-for 1h", "try: rlock list --held-for 1h\n" },
-	{ "run -verbsoe a -- touch ran", "no such option '-verbsoe': try: --verbose\n" },
+	{ "run -verbsoe a -- touch ran", "no such option '-verbsoe'; try: --verbose\n" },
 	/* a mistyped option, or one of another program */
-	{ "run --wiat 3s a -- touch ran", "no such option '--wiat': try: --wait\n" },
+	{ "run --wiat 3s a -- touch ran", "no such option '--wiat'; try: --wait\n" },
 	{ "lock --timeout 3s a", "no such option '--timeout': how long to wait is --wait\n" },
 	{ "run --nonblock a -- touch ran", "'--nonblock': not to wait is --no-wait\n" },
 	{ "run -s KILL a -- touch ran", "'-s': ... --signal\n" },
@@ -71,9 +70,9 @@ static const struct {
 	{ "list --all", "'--all': list has all locks without it\n" },
 	/* an option in the place of a value, as after an empty variable */
 	{ "lock --lease 1m --owner --wait 1h production",
-	  "--owner needs a value, and '--wait' is an option: was a variable empty?\n" },
+	  "--owner needs a value, and '--wait' is an option; was a variable empty?\n" },
 	{ "run --note -n x -- touch ran",
-	  "--note needs a value, and '-n' is an option: was a variable empty? (--note=-n has it as its value)\n" },
+	  "--note needs a value, and '-n' is an option; was a variable empty? (--note=-n has it as its value)\n" },
 	{ "run --log --wait 5s x -- touch ran", "--log needs a value, and '--wait' is" },
 	{ "run --note -nqw x -- touch ran", "--note needs a value" },
 	{ "lock --owner --wiat 1h x", "--owner needs a value" },
@@ -92,9 +91,9 @@ static const struct {
 	{ "sem -n 3 x -- touch ran", "try: rlock sem --permits 3 x -- touch ran\n" },
 	{ "sem -n 1 --permits 3 x -- touch ran", "-n takes no value ... any name)\n" },
 	/* an abbreviation */
-	{ "sem --permit 3 x -- touch ran", "no such option '--permit': try: --permits\n" },
+	{ "sem --permit 3 x -- touch ran", "no such option '--permit'; try: --permits\n" },
 	{ "sem --permits 3 --max 3 x -- touch ran", "'--max': --permits gives their number\n" },
-	{ "run --max 3 x -- touch ran", "no such option '--max': try: --max-run\n" },
+	{ "run --max 3 x -- touch ran", "no such option '--max'; try: --max-run\n" },
 	/* a URL is no name, if its scheme is one of ours */
 	{ "check redis://127.0.0.1:1", "try: rlock check -u redis://127.0.0.1:1\n" },
 	{ "status redis://127.0.0.1:1",
@@ -111,7 +110,7 @@ static const struct {
 	{ "list --held-for 2 h", "try: rlock list --held-for 2h\n" },
 	{ "check --connect-timeout 5 s", "try: rlock check --connect-timeout 5s\n" },
 	/* an abbreviation of several options */
-	{ "run --no x a -- touch ran", "'--no' can be several options: see 'rlock help run'\n" },
+	{ "run --no x a -- touch ran", "'--no' can be several options; see 'rlock help run'\n" },
 	/* a typographic dash, copied from a web page */
 	{ "run –wait 5 a -- touch ran", "try: rlock run --wait 5 a -- touch ran\n" },
 	{ "run −n a -- touch ran", "try: rlock run -n a -- touch ran\n" },
@@ -125,7 +124,7 @@ static const struct {
 	{ "check a -- touch ran", "check takes no '--' and no command\n" },
 	{ "check -- ./job.sh", "check takes no '--' and no command\n" },
 	{ "check 127.0.0.1:1",
-	  "is an address, not a pattern of names: the server is -u redis://127.0.0.1:1 (" },
+	  "is an address, not a pattern of names; the server is -u redis://127.0.0.1:1 (" },
 	{ "check localhost:6379", "the server is -u redis://localhost:6379 (" },
 	{ "unlock a -- touch ran", "unlock takes no '--' and no command\n" },
 	{ "unlock -- a b", "try: rlock unlock a b\n" },
@@ -134,13 +133,13 @@ static const struct {
 	{ "run web ./job", "try: rlock run web -- ./job\n" },
 	/* a command among the names of a lock without one */
 	{ "lock --owner x --lease 1h web /bin/cp a b",
-	  "'/bin/cp' is a program: a command stands after '--' (--name has any name): try: rlock run --owner x --lease 1h web -- /bin/cp a b\n" },
+	  "'/bin/cp' is a program: a command stands after '--' (--name has any name); try: rlock run --owner x --lease 1h web -- /bin/cp a b\n" },
 	{ "sem --permits 3 --pid 1 -n web /bin/cp --help",
 	  "try: rlock sem --permits 3 -n web -- /bin/cp --help\n" },
 	{ "lock --pid 1 web database /bin/cp a",
-	  "'/bin/cp' is a program: ... any name): see 'rlock help lock'\n" },
+	  "'/bin/cp' is a program: ... any name); see 'rlock help lock'\n" },
 	{ "lock web /bin/cp a b",
-	  "without '--' and a COMMAND needs --pid or --owner: try: rlock run web -- /bin/cp a b\n" },
+	  "without '--' and a COMMAND needs --pid or --owner; try: rlock run web -- /bin/cp a b\n" },
 	/* a number that may be a descriptor, a count or a duration */
 	{ "lock -n 9", "for a descriptor 'rlock flock -n 9', ... (--name 9 has it as a name)\n" },
 	{ "lock --pid 1 9", "for a descriptor 'rlock flock 9', how long to wait is --wait 9 (" },
@@ -151,10 +150,10 @@ static const struct {
 	{ "run nightly 10m -- touch ran", "how long to wait is --wait 10m (--name 10m has" },
 	/* a list with commas */
 	{ "run a, b -- touch ran",
-	  "'a,' ends in a comma: blanks separate names (--name has any name): try: rlock run a b -- touch ran\n" },
+	  "'a,' ends in a comma: blanks separate names (--name has any name); try: rlock run a b -- touch ran\n" },
 	{ "unlock a, b, c", "try: rlock unlock a b c\n" },
 	/* perhaps another name, or a command that this machine does not have */
-	{ "run web database ./job", "run needs a command after '--': see 'rlock help run'\n" },
+	{ "run web database ./job", "run needs a command after '--'; see 'rlock help run'\n" },
 	/* syntax of flock */
 	{ "run -s a -- touch ran", "'-s': a shared lock is the verb read" },
 	{ "a -c 'touch ran'", "try: rlock run a -- sh -c 'touch ran'\n" },
@@ -169,7 +168,7 @@ static const struct {
 	/* syntax of consul */
 	{ "run -n 0 -E 0 a -- touch ran", "(--name has any name)\n" },
 	{ "run -timeout=10s a touch ran", "no such option '-timeout': how long to wait is --wait\n" },
-	{ "-n 3 -timeout=10s a touch ran", "the verb comes first: see 'rlock help': -n takes no value" },
+	{ "-n 3 -timeout=10s a touch ran", "the verb comes first; see 'rlock help': -n takes no value" },
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "unlock -xh a", "no such option '-x'" },
@@ -186,14 +185,14 @@ static const struct {
 	{ "run --port 7000 --user me --tls a -- touch ran",
 	  "no such option '--port': the server is -u redis://USER@HOST:PORT\n" },
 	{ "unlock a -h db -p 7000",
-	  "-h prints the help, and runs nothing: the server is -u redis://HOST:PORT\n" },
+	  "-h prints the help, and runs nothing; the server is -u redis://HOST:PORT\n" },
 	{ "renew a --pass " SECRET " -h db", "'--pass': a password is read by" },
 	{ "run -h --pass " SECRET " a -- touch ran", "-h prints the help, and runs nothing" },
 	{ "run -nu " SECRET "@h a touch ran", "try: rlock run -nu '******@h' a -- touch ran\n" },
-	{ "run --ur=" SECRET "@h a touch ran", "no such option '--ur': try: --url\n" },
+	{ "run --ur=" SECRET "@h a touch ran", "no such option '--ur'; try: --url\n" },
 	{ "--Password=" SECRET " a",
-	  "the verb comes first: see 'rlock help': no such option '--Password'" },
-	{ "-t --pass " SECRET " a", "the verb comes first: see 'rlock help': --ttl needs a value" },
+	  "the verb comes first; see 'rlock help': no such option '--Password'" },
+	{ "-t --pass " SECRET " a", "the verb comes first; see 'rlock help': --ttl needs a value" },
 	{ "--password-file f a touch ran", "try: rlock run --password-file f a -- touch ran, or" },
 	{ "-h db run a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
 	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
@@ -227,7 +226,7 @@ static const struct {
 	{ "run --pid 1 a -- touch ran", "--pid" },
 	/* locks without a command */
 	{ "lock nightly",
-	  "rlock: lock without a COMMAND needs --pid or --owner: try: rlock lock --pid $$ nightly\n" },
+	  "rlock: lock without a COMMAND needs --pid or --owner; try: rlock lock --pid $$ nightly\n" },
 	{ "sem --permits 3 a", "try: rlock sem --pid $$ --permits 3 a\n" },
 	{ "lock -w 3s x echo hi",
 	  "try: rlock run -w 3s x -- echo hi, or for a process: rlock lock --pid $$ -w 3s x echo hi\n" },
@@ -247,12 +246,12 @@ static const struct {
 	{ "list a b", "one pattern" },
 	/* semaphores */
 	{ "sem -n a -- true",
-	  "rlock: sem needs --permits, how many there are in all: try: rlock sem --permits N -n a -- true\n" },
+	  "rlock: sem needs --permits, how many there are in all; try: rlock sem --permits N -n a -- true\n" },
 	{ "sem --permits 2 --take 3 a -- true", "--take" },
 	{ "sem --permits 2 --fence a -- true", "--fence" },
 	{ "sem --permits 2 -u redis://a -u redis://b a -- true", "server" },
 	{ "sem --permits 2 --resize a -- true",
-	  "--resize can't go together with a COMMAND: leave one of them out\n" },
+	  "--resize can't go together with a COMMAND; leave one of them out\n" },
 	/* servers */
 	{ "run --db 3 -u 'unix:///run/redis.sock?db=3' a -- touch ran", "database" },
 	{ "run -u redis://a -u redis://b --fence a -- touch ran", "fence" },
@@ -322,10 +321,10 @@ static const struct {
 	  { "0", "1", "4", "-1", "2.5", "", "ALL", "2 ", "18446744073709551618" } },
 	/* servers; test_url_refused.c has more invalid URLs */
 	{ "run -u %s a -- touch ran",
-	  "the scheme is missing: try: redis://%s\n",
+	  "the scheme is missing; try: redis://%s\n",
 	  { "host:6379", "127.0.0.1", "[::1]:6379" } },
 	{ "run -u %s a -- touch ran",
-	  "the scheme is missing: try: unix://%s\n",
+	  "the scheme is missing; try: unix://%s\n",
 	  { "/run/r.sock" } },
 	{ "run -u 'redis://ci:%s two@h' a -- touch ran",
 	  "a blank in a user or password is written %20",
@@ -340,18 +339,18 @@ static const struct {
 	  { "redis://a", "redis://A:6379/0", ("redis://x:" SECRET "@a") } },
 	{ "run --db 3 -u unix:///a -u %s a -- touch ran", "twice", { "unix:///a" } },
 	{ "run -u unix:///a %s a -- touch ran",
-	  "is for TLS, and unix:///a ... has none: name the server by a URL like rediss://HOST:6379\n",
+	  "is for TLS, and unix:///a ... has none; name the server by a URL like rediss://HOST:6379\n",
 	  { "--cacert /c" } },
 	{ "run -u unix:///a %s a -- touch ran",
-	  "is for sentinels, and unix:///a ... has none: name the server by a URL like "
+	  "is for sentinels, and unix:///a ... has none; name the server by a URL like "
 	  "redis+sentinel://HOST:26379/SERVICE\n",
 	  { "--sentinel-user me", "--sentinel-map a:1=b:2" } },
 	{ "run -u redis://h %s a -- touch ran",
-	  "is for nodes of a cluster, and redis://h:6379/0 has none: name the server by a URL like redis+cluster://HOST:6379\n",
+	  "is for nodes of a cluster, and redis://h:6379/0 has none; name the server by a URL like redis+cluster://HOST:6379\n",
 	  { "--cluster-map a:1=b:2" } },
 	/* options for an acquisition, with --resize */
 	{ "sem --permits 3 --resize %s a",
-	  "can't go together with --resize, which acquires nothing: leave one of them out\n",
+	  "can't go together with --resize, which acquires nothing; leave one of them out\n",
 	  { "--at-least 5s", "--owner x", "--lease 5s", "--ttl 5s", "--pid 1", "--note x", "-w 3s",
 	    "-n", "--take 2", "--wait-all", "--kill-child", "--max-run 3s", "--grace 3s",
 	    "--on-lost term", "--replicas 1" } },
@@ -400,10 +399,10 @@ static const struct {
 	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET, "--password " SECRET,
 	    "--password=" SECRET } },
 	{ "%s run a -- touch ran",
-	  "the verb comes first: see 'rlock help': no such option",
+	  "the verb comes first; see 'rlock help': no such option",
 	  { "-a " SECRET, "--pass " SECRET, "--password=" SECRET } },
 	{ "%s a touch ran",
-	  "the verb comes first: see 'rlock help': no such option",
+	  "the verb comes first; see 'rlock help': no such option",
 	  { "--passwd " SECRET, "--requirepass=" SECRET, "-a " SECRET, "--pass " SECRET,
 	    "--password=" SECRET, "--auth " SECRET, "--auth=" SECRET } },
 	{ "run a redis-cli %s ping",
