@@ -26,12 +26,15 @@
 
 /* ---- the state of an acquisition ---- */
 
-/* Shortest time for an attempt, even when the wait is about to end: a server that answers must not be reported as silent. */
+/*
+ * Shortest time for an attempt, even when the wait is about to end. With less time a server that answers could be reported as
+ * silent.
+ */
 #define TRY_MIN_MS 250
 
 /*
- * Continue a wait that another process has begun, if request->since_us says so: keep its position, and undo later what it may have
- * left on the servers.
+ * If request->since_us was set by an earlier call, another process has begun this wait. Continue it: keep its position in the
+ * queue, and undo later what it may have left on the servers. 0: this call begins the wait.
  */
 static void continue_wait(struct rlock__waiter *waiter)
 {
@@ -124,7 +127,10 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4
 
-/* The time for the last attempt of the wait, which may have passed. It is earlier if the server is slow. */
+/*
+ * The time when the last attempt of the wait is due, which may have passed. If the server is slow, the last attempt begins
+ * earlier: twice as long before the end of the wait as the last "busy" took.
+ */
 static int64_t last_try_ms(const struct rlock__waiter *waiter)
 {
 	int64_t before_ms =
@@ -135,7 +141,10 @@ static int64_t last_try_ms(const struct rlock__waiter *waiter)
 	return waiter->deadline_ms - before_ms;
 }
 
-/* The deadline of a sleep, a pause or a subscription: when the last attempt is due, or the end of the wait. */
+/*
+ * The deadline of a sleep, a pause or a subscription: the time when the last attempt is due, or the end of the wait if that
+ * time has passed.
+ */
 static int64_t wait_until_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
 	int64_t last_ms;
@@ -150,7 +159,7 @@ static int64_t held_ms_of(const struct rlock__place_state *server)
 {
 	if (server->blocker.held_ms < 0)
 		return -1;
-	/* Add the time since the reply. The server's number is not trusted: rlock__time_add cannot overflow. */
+	/* Add the time since the reply. rlock__time_add cannot overflow, whatever number the server replied. */
 	return rlock__time_add(rlock_now_ms() - server->read_ms, server->blocker.held_ms);
 }
 
@@ -172,8 +181,8 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 			rlock__waiter_is_fair(waiter);
 
 	/*
-	 * Do not subscribe to a server that restarted less than a lease ago (is_busy and is_granted): it publishes nothing when its
-	 * grants begin to count.
+	 * Do not subscribe to a server that restarted less than a lease ago (is_busy and is_granted), because it publishes
+	 * nothing when its grants begin to count.
 	 */
 	if (!server->is_busy || server->is_granted || is_polled(server))
 		return false;
@@ -181,8 +190,8 @@ static bool needs_subscription(const struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * The place that is the reason of the wait: the first one that denied the lock. If none did, a place whose server restarted less than
- * a lease ago.
+ * The index of the place for which we wait: the first one that denied the lock. If no place did, one whose server restarted
+ * less than a lease ago.
  */
 static size_t blocker_of(const struct rlock__waiter *waiter)
 {
@@ -200,28 +209,37 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 }
 
 /*
- * Shortest and longest sleep of a waiter. A TTL of 0 must not make it spin, and a subscription may be dead unnoticed.
- * SLEEP_NO_TTL_MS: the sleep if the key has no TTL.
+ * Shortest and longest sleep of a waiter. The shortest keeps a TTL of 0 from making the waiter spin. The longest is needed
+ * because a subscription can be dead without a sign. SLEEP_NO_TTL_MS: the sleep if the key has no TTL.
  */
 #define SLEEP_MIN_MS 10
 #define SLEEP_MAX_MS 30000
 #define SLEEP_NO_TTL_MS 5000
 #define RETRY_JITTER_DIVISOR 16
-/* A polling waiter sleeps for a random time between these, so that waiters do not all retry together. */
+/* A polling waiter sleeps for a random time between these two, so that waiters do not all retry together. */
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 1000
-/* A waiter polls for this long after a server denied the subscription, or after that many failures in a row. */
+/*
+ * A waiter polls for POLLS_MS if a server cannot send messages, or after FAILED_SUBSCRIPTIONS_MAX failures to subscribe in a
+ * row.
+ */
 #define POLLS_MS 10000
 #define FAILED_SUBSCRIPTIONS_MAX 2
 /*
- * Probe a subscription without messages after this time: a network can drop the connection without a sign. The shorter time is for
- * a probe together with an attempt that is due anyway.
+ * Probe a subscription that has had no message for SILENT_MS, because a network can drop the connection without a sign. Before
+ * an attempt that is due anyway, probe it after SILENT_BETWEEN_TRIES_MS.
  */
 #define SILENT_MS 3000
 #define SILENT_BETWEEN_TRIES_MS 1000
-/* The reply to a probe may take this long. After that, an attempt shows whether the server itself is slow. */
+/*
+ * The reply to a probe may take this long. After that make an attempt: it shows whether the server itself is slow, or only the
+ * subscription is dead.
+ */
 #define PROBE_REPLY_MS 1000
-/* With sentinels a waiter retries this often: they may name another master while the stream to the old one stays intact. */
+/*
+ * With sentinels a waiter retries after this time at the latest, because they may name another master while the stream to the
+ * old one stays intact.
+ */
 #define SENTINELS_MS 5000
 
 /*
@@ -270,8 +288,9 @@ static const char *own_id(const struct rlock__waiter *waiter)
 }
 
 /*
- * Choose the channels to subscribe to: CHANNEL:OWNER for a fair lock, CHANNEL:HOLD_ID for any other kind, and CHANNEL for a waiter
- * that watches the lock. False: out of memory.
+ * Choose the channels to subscribe to. The waiter's own channel is CHANNEL:OWNER for a fair lock, and CHANNEL:HOLD_ID for any
+ * other kind; it is left out if the user has no right to it. A waiter that watches the lock also subscribes to CHANNEL, except
+ * for a fair lock. False: out of memory.
  */
 static bool make_channels(struct rlock__waiter *waiter, size_t index, struct channels *out)
 {
@@ -291,7 +310,10 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index, struct cha
 	return add_channels(waiter, index, own_id(waiter), out);
 }
 
-/* Make the failure of a subscription the error of the call, under the name of the server. */
+/*
+ * Make the failure of a subscription the error of the call. Errors of the call name the server as its connection for requests
+ * does.
+ */
 static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t index,
 					   enum rlock_status status)
 {
@@ -371,7 +393,10 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 	return status < 0 ? fail_subscription(waiter, index, status) : status;
 }
 
-/* Whether the reply to a probe is overdue. Call this after the server has answered an attempt: then only the subscription is dead. */
+/*
+ * Whether the reply to a probe is overdue. Call this after the server has answered an attempt. True then means that only the
+ * subscription is dead.
+ */
 static bool is_half_open(const struct rlock__place_state *server)
 {
 	struct pollfd fd = { server->subscription->session.stream.fd, POLLIN, 0 };
@@ -380,7 +405,10 @@ static bool is_half_open(const struct rlock__place_state *server)
 	       rlock_poll(&fd, 1, 0) == 0;
 }
 
-/* Close each subscription that is broken or silent, or whose server has lost the lock's slot: another server publishes now. */
+/*
+ * Close each subscription that is broken, or whose probe is unanswered. Also close one that leads to another server than the
+ * requests do now (a slot or the master has moved): its old server publishes nothing any more.
+ */
 static void close_moved(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++) {
@@ -437,8 +465,8 @@ static void report_wait(struct rlock__waiter *waiter)
 }
 
 /*
- * Whether the process that the last reply names has ended, so that on_wait would report it wrongly. Replies get old: a
- * waiter that is not next sends few requests.
+ * Whether the process that the last reply names has ended, so that on_wait would report it wrongly. The last reply can be old,
+ * because a waiter that is not next sends few requests.
  */
 static bool is_out_of_date(const struct rlock__waiter *waiter)
 {
@@ -450,7 +478,10 @@ static bool is_out_of_date(const struct rlock__waiter *waiter)
 	       request->has_ended(request->ctx, &blocker->record.process);
 }
 
-/* Time until the lock's TTL has passed, or until the server asks for a retry. With jitter: waiters must not act in step. */
+/*
+ * The ms until the lock's TTL has passed, or until the server asks for a retry. Random jitter is added to the latter, so that
+ * waiters do not all retry together.
+ */
 static int64_t sleep_ms_of(const struct rlock__place_state *server)
 {
 	int64_t sleep_ms = rlock__time_min(server->blocker.ttl_ms, SLEEP_MAX_MS) + 1;
@@ -487,7 +518,10 @@ static int64_t sleep_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return end_ms;
 }
 
-/* Read the subscriptions that are ready. *retry_after_ms_out: in how many ms a message asks for an attempt; INT64_MAX: none does. */
+/*
+ * Read the subscriptions that are ready. *retry_after_ms_out: a message asks for an attempt within this many ms; 0:
+ * immediately; INT64_MAX: no message asks for one.
+ */
 static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd *fds,
 			       int64_t *retry_after_ms_out)
 {
@@ -513,7 +547,7 @@ static enum rlock_status drain(struct rlock__waiter *waiter, const struct pollfd
 	return RLOCK_OK;
 }
 
-/* Whether the waiter needs messages from the server. Messages of a slot where the lock is free do not matter. */
+/* Whether the waiter is subscribed at the server and needs its messages. Messages of a slot that is not busy do not matter. */
 static bool needs_messages(const struct rlock__waiter *waiter,
 			   const struct rlock__place_state *server)
 {
@@ -522,7 +556,7 @@ static bool needs_messages(const struct rlock__waiter *waiter,
 	return is_awaited && rlock__waiter_is_subscribed(server);
 }
 
-/* When the next probe is due, or the reply to one becomes overdue. */
+/* The time when the next probe is due, or the reply to one becomes overdue. INT64_MAX: neither. */
 static int64_t probe_due_ms(const struct rlock__waiter *waiter)
 {
 	int64_t due_ms = INT64_MAX;
@@ -540,8 +574,8 @@ static int64_t probe_due_ms(const struct rlock__waiter *waiter)
 }
 
 /*
- * Probe the subscriptions without messages for silent_ms: subscribe once more to a channel that they have. Each waiter has the right
- * to that; a PING may be denied, and the server would write each denial into its ACL log.
+ * Probe each subscription that has had no message for silent_ms: subscribe once more to one of its channels, which each waiter
+ * has the right to do. A PING might be denied, and the server would write each denial into its ACL log.
  */
 static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t silent_ms)
 {
@@ -568,7 +602,11 @@ static enum rlock_status probe_silent(struct rlock__waiter *waiter, int64_t sile
 	return RLOCK_OK;
 }
 
-/* Send the probes that are due. RLOCK_OK: the reply to one is overdue, so make an attempt. RLOCK_BUSY: continue to sleep. */
+/*
+ * Send the probes that are due.
+ * RLOCK_OK: the reply to a probe is overdue, so make an attempt.
+ * RLOCK_BUSY: continue to sleep.
+ */
 static enum rlock_status check_probes(struct rlock__waiter *waiter)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -588,7 +626,7 @@ static enum rlock_status check_probes(struct rlock__waiter *waiter)
 	return status == RLOCK_OK ? RLOCK_BUSY : status;
 }
 
-/* RLOCK_OK: the sleep has ended, and an attempt is due. RLOCK_BUSY: the wait has ended. */
+/* End a sleep. RLOCK_OK: an attempt is due, and silent subscriptions were probed. RLOCK_BUSY: the wait has ended. */
 static enum rlock_status end_sleep(struct rlock__waiter *waiter, int64_t end_ms)
 {
 	if (end_ms >= waiter->deadline_ms)
@@ -659,12 +697,12 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 #define SLOW_REPLIES_MAX 3
 /* Wait this long for the release of a lock that was granted too late. */
 #define RELEASE_MS 1000
-/* After this many attempts in a row that split the servers with another waiter, sleep like any waiter. */
+/* After this many attempts in a row in which some servers granted the lock to us and the others did not, sleep like any waiter. */
 #define CONTENDED_TRIES_MAX 4
 
 /*
- * Whether a script has more dead waiters or expired holders to remove. It removes only some of them in one run, to keep no other
- * client waiting.
+ * Whether a script has more dead waiters or expired holders to remove. One run removes only some of them, so that no other
+ * client waits for long.
  */
 static bool has_more_to_remove(const struct rlock__waiter *waiter)
 {
@@ -675,8 +713,8 @@ static bool has_more_to_remove(const struct rlock__waiter *waiter)
 }
 
 /*
- * Repeat the attempt until no dead waiter and no expired holder is left: they must not keep out a caller, even one that
- * does not wait.
+ * Repeat the attempt until no dead waiter and no expired holder is left, because these must not keep the lock from a caller,
+ * even from one that does not wait.
  */
 static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 {
@@ -689,8 +727,8 @@ static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 }
 
 /*
- * Repeat the attempt while its reply takes more than a third of the lease: a repetition extends the lease, and acquires the lock
- * anew if the lease has expired.
+ * Repeat the attempt while its reply takes more than a third of the lease: a repetition extends the lease, and acquires the
+ * lock anew if the lease has expired. After SLOW_REPLIES_MAX repetitions release the lock, and fail.
  */
 static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 {
@@ -736,8 +774,10 @@ static bool is_one_transient(const struct rlock__waiter *waiter)
 }
 
 /*
- * Until when an unreachable server is retried. A server that was down from the start is retried only within a wait. If a stream broke
- * after a request was sent, the lock may have been granted: a retry has to find out.
+ * The time until which an unreachable server is retried. With a limit to the wait: its end. Without a limit: LOST_SERVER_MS
+ * from now if the server was reached before; a server that was down from the start is not retried.
+ * In two cases the time is at least this: LOST_REPLY_MS from now if a stream broke after a request was sent, because the lock
+ * may have been granted, and a retry has to find out. TRANSIENT_RETRY_MS from the start after an error that heals itself.
  */
 static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 {
@@ -755,9 +795,9 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 }
 
 /*
- * Whether to keep the subscription though the server denies requests now. Keep it in a cluster if the node has answered: without a
- * subscription other waiters would take us for dead. If the lock moves to another node, the next attempt shows that. Outside of a
- * cluster close it: the server's name may lead to another server now.
+ * Whether to keep the subscription although the server denies requests now. Keep it in a cluster if the node has answered,
+ * because without a subscription other waiters would take us for dead. If the lock moves to another node, the next attempt
+ * shows that. Outside of a cluster close it, because the server's name may lead to another server now.
  */
 static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t index)
 {
@@ -780,7 +820,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 			waiter->retry_until_ms = now_ms + LOST_REPLY_MS;
 		waiter->asks_for_reply = true;
 	}
-	/* Without a wait: give up if the next attempt, as slow as the last one, would end too late. */
+	/* Without a wait give up if the next attempt would end too late, provided that it is as slow as the last one. */
 	if (waiter->request->wait_ms == 0 && !has_lost_reply(waiter) &&
 	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
 		return RLOCK_ENET;
@@ -788,7 +828,10 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 		if (waiter->servers[i].subscription != NULL && !may_keep_subscription(waiter, i))
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
-		/* To learn about a lost reply, pause even after the end of the wait. */
+		/*
+		 * The pause ends with the wait at the latest. If the wait has ended, or ends after the retries, it ends with
+		 * the retries, because a lost reply is asked for even after the wait.
+		 */
 		bool is_over = until_ms <= now_ms || until_ms > waiter->retry_until_ms;
 		enum rlock_status status =
 			rlock__conn_pause(waiter->conn, &waiter->pause_ms,
@@ -803,7 +846,10 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 
 /* ---- the loop ---- */
 
-/* Whether we split the servers with another waiter: some granted the lock to us, others did not. Retry after a random pause. */
+/*
+ * Whether some servers granted the lock to us, and the others did not: another waiter may have these. Then the caller retries
+ * after a random pause.
+ */
 static bool is_contended(const struct rlock__waiter *waiter)
 {
 	/* Slots need no random pause: all callers acquire them in one order, so one of the callers always succeeds. */
@@ -815,7 +861,12 @@ static bool is_contended(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* After "busy": subscribe the first time, then sleep. RLOCK_OK: make another attempt. */
+/*
+ * After "busy": subscribe if that has not been done, else sleep.
+ * RLOCK_OK: make another attempt.
+ * RLOCK_BUSY: the wait has ended.
+ * Any other status: a failure.
+ */
 static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;
@@ -834,7 +885,10 @@ static enum rlock_status wait_turn(struct rlock__waiter *waiter)
 		return status;
 	if (is_new)
 		return RLOCK_OK;
-	/* Reset the retries only after we have subscribed: a server that answers, but denies subscriptions, counts as unreachable. */
+	/*
+	 * Reset the retries only after we have subscribed: a server that answers attempts, but not subscriptions, counts as
+	 * unreachable.
+	 */
 	waiter->retry_until_ms = 0;
 	waiter->pause_ms = 0;
 	waiter->tries_contended = 0;
@@ -895,7 +949,7 @@ static void fail_without_owner(const struct rlock__waiter *waiter, struct rlock_
 
 #define PERMITS_SHOWN_MAX 96
 
-/* For a semaphore, print the total of permits before the text about one of its holders. */
+/* For a semaphore, print the total of permits before how, the text about one of its holders. */
 static const char *print_permits(const struct rlock_blocker *blocker, const char *how,
 				 char out[PERMITS_SHOWN_MAX])
 {
@@ -982,7 +1036,7 @@ enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
 		waiter.is_behind_ancestor = is_held_by_ancestor(&waiter);
 		status = fail_busy(&waiter);
 	}
-	/* Leave no request open, nor a stream whose state we do not know. */
+	/* After a failure a request may be open, or the state of a stream unknown: close all streams. */
 	if (status != RLOCK_OK && status != RLOCK_BUSY)
 		rlock_conn_after_fork_child(conn);
 out:

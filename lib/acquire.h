@@ -23,33 +23,37 @@
 #define RLOCK__TTL_READERS (-3)
 
 /*
- * The state of one place, a server or a slot. Some members are about earlier attempts: one without a reply may have been granted or
- * queued there, and must be undone.
+ * The state of one place, a server or a slot. Some members are about earlier attempts: an attempt without a reply may have
+ * acquired the lock there, or joined a queue, and must be undone.
  */
 struct rlock__place_state {
-	/* The last attempt was sent here. Of several slots, none after a busy one is. */
+	/* The last attempt was sent here. It is not sent to the slots after a busy one. */
 	bool was_tried;
-	/* The last attempt was granted here, whatever else the reply contains. */
+	/* The last attempt was granted here. The grant does not count if is_busy is set as well. */
 	bool is_granted;
-	/* names that the last grant re-entered: an ancestor holds their locks */
+	/* number of names that the last grant re-entered, because an ancestor holds their locks */
 	size_t reentered;
 	/*
-	 * The last attempt does not count here, for the reason in blocker. With is_granted: the server restarted less than a lease ago.
+	 * The last attempt did not acquire the lock here, for the reason in blocker. If is_granted is set as well, the server
+	 * granted the lock, but restarted less than a lease ago.
 	 */
 	bool is_busy;
 	/* The run_id of the server that granted the lock last; empty: unknown. */
 	char run_id[RLOCK__RUN_ID_MAX];
 	/* The last attempt failed by an error that heals itself. */
 	bool is_transient;
-	/* session.streams when the user's rights were tried; 0: never. A new stream may belong to another server. */
+	/*
+	 * number of the stream (session.streams) on which the user's rights were last checked; 0: never checked. They are
+	 * checked again on each new stream, which may lead to another server.
+	 */
 	unsigned tried_streams;
 	/* The server replied that it cannot serve us now. */
 	bool was_denied;
 	/* The server granted the lock, but the sentinels did not confirm that it is the master. */
 	bool was_deposed;
-	/* An attempt was sent, and its reply is unknown. */
+	/* An attempt was sent, and may have acquired the lock: there was no reply, or an error. */
 	bool may_be_held;
-	/* We may be in a queue here, or be the writer that is next. */
+	/* We may be in a queue here, or be the writer that has the next turn. */
 	bool may_be_queued;
 	/* Start of our wait by this server's clock, as text; empty: unknown. */
 	char since[RLOCK__SINCE_MAX];
@@ -62,21 +66,21 @@ struct rlock__place_state {
 	bool is_reservation_over;
 	/* The user has no right to our own channel: we cannot join the wake queue. */
 	bool lacks_own_channel;
-	int failed_subscriptions; /* in a row */
+	int failed_subscriptions; /* number of failures in a row */
 	/* Do not subscribe here before this time, but poll. */
 	int64_t polls_until_ms;
 	/* time of the last message of the subscription */
 	int64_t last_message_ms;
 	/* time of the probe that has no reply yet; 0: none */
 	int64_t probed_ms;
-	/* The server asks for a retry after this time at the latest. 0: immediately; -1: it does not ask. */
+	/* The server asks us to retry within this many ms. 0: immediately; -1: it does not ask. */
 	int64_t retry_after_ms;
 	/* Since when the lock is reserved for us here, while another place does not grant it; 0: not reserved. */
 	int64_t kept_since_ms;
-	/* from the last reply that said busy; owner and note point to the arrays below */
+	/* why the lock is busy, as the last "busy" reply said; owner and note point to the arrays below */
 	struct rlock_blocker blocker;
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
-	int64_t read_ms; /* time of that reply */
+	int64_t read_ms; /* time of the last "busy" reply */
 };
 
 struct rlock__waiter {
@@ -87,53 +91,58 @@ struct rlock__waiter {
 	struct rlock_hold *hold; /* belongs to the caller */
 	/* Start of the wait by a server's clock, sent with each attempt: the scripts order waiters by it. */
 	char since[RLOCK__SINCE_MAX];
-	/* The current attempt has sent since: replies do not change it any more. */
+	/* The current attempt sends since, so its replies do not change since any more. */
 	bool is_since_sent;
 	/* the slot that the last attempt could not reach, counted from 1; 0: none */
 	size_t failed_slot;
 	struct rlock__places places;
 	struct rlock__place_state *servers; /* one for each place */
 	int64_t began_ms, deadline_ms, tried_ms;
-	/* start of the last attempt that was answered by "busy"; 0: none was */
+	/* start of the last attempt that ended with "busy"; 0: none did */
 	int64_t answered_ms;
-	/* duration of that attempt */
+	/* duration of the last attempt that ended with "busy" */
 	int64_t took_ms;
-	/* when to call on_wait; INT64_MAX: not, or not again */
+	/* the time to call on_wait; INT64_MAX: do not call it, or not again */
 	int64_t report_at_ms;
-	/* until when an unreachable server is retried; 0: all servers can be reached */
+	/* deadline for retries while a server cannot be reached; 0: no such retries have begun */
 	int64_t retry_until_ms;
-	/* retry_until_ms leaves time to learn the result of a request whose reply was lost. */
+	/* retry_until_ms includes time to learn the result of a request whose reply was lost. */
 	bool asks_for_reply;
 	int64_t pause_ms;
 	int tries_contended;
 	bool was_reached;
-	bool is_busy; /* result of the last attempt */
-	/* The last attempt was busy since an ancestor process holds the lock: the wait ends with RLOCK_EDEADLOCK. */
+	bool is_busy; /* The last attempt ended with RLOCK_BUSY. */
+	/* The last attempt was busy because an ancestor process holds the lock: the wait ends with RLOCK_EDEADLOCK. */
 	bool is_behind_ancestor;
 };
 
-/* The deadline of a request that is sent now. */
+/* The deadline of a request that is sent at now_ms. INT64_MAX: only the timeout of the connection limits the request. */
 int64_t rlock__waiter_try_end_ms(const struct rlock__waiter *waiter, int64_t now_ms);
-/* Whether the waiter is in the queue of a fair lock, which knows it by its owner instead of the hold id. */
+/* Whether the lock is fair. The queue of a fair lock contains the owner of a waiter instead of its hold id. */
 bool rlock__waiter_is_fair(const struct rlock__waiter *waiter);
 bool rlock__waiter_is_subscribed(const struct rlock__place_state *server);
 
 /* ---- one attempt: acquire_try.c ---- */
 
 /*
- * Make one attempt. RLOCK_OK: a quorum granted the lock to waiter->hold. RLOCK_BUSY: no quorum did, and single grants were released.
- * Else a failure, with its text in the connection.
+ * Make one attempt.
+ * RLOCK_OK: a quorum granted the lock to waiter->hold.
+ * RLOCK_BUSY: no quorum did, and the grants of single servers were undone.
+ * Any other status: a failure, with its text in waiter->conn.
  */
 enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter);
-/* Ask whether an attempt would be busy. RLOCK_OK: it would not, on a quorum. RLOCK_BUSY. Else a failure. */
+/*
+ * Ask the servers whether an attempt would be busy, without acquiring anything. RLOCK_OK: a quorum would grant the lock.
+ * RLOCK_BUSY: no quorum would. Any other status: a failure.
+ */
 enum rlock_status rlock__acquire_probe(struct rlock__waiter *waiter);
 /* Make the arguments of an attempt at the index-th place; ctx is the waiter. */
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
 /*
- * Undo what the attempts may have left on the servers when the wait ends without the lock. At places without an outstanding reply,
- * wait for the reply to the undo: if the server has forgotten the script, the text of the script is sent. The wait takes one second at
- * most, and 300 ms if no lock can be held.
+ * When the wait ends without the lock, undo what the attempts may have left on the servers. Where a reply is outstanding, send
+ * the undo without waiting. At the other places wait for the reply to the undo, because a server that has forgotten the script
+ * must be sent its text. The wait takes one second at most, and 300 ms if no lock can be held.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

@@ -1,18 +1,18 @@
 /*
- * Make one attempt to acquire a lock: send the same request to all servers, or to one slot of a cluster after the other,
- * and interpret the replies. If the attempt fails, undo it on each server that granted the lock or queued us, or may have
- * done so. acquire.c decides when to try again; the scripts in lua/ decide what happens to a key.
+ * Make one attempt to acquire a lock: send the same request to all servers, or to one slot of a cluster after the other, and
+ * interpret the replies. If the attempt fails, undo it on each server that granted the lock or queued us, or may have done so.
+ * acquire.c decides when to try again; the scripts in lua/ decide what happens to a key.
  *
- * Names in several slots of a cluster: no script sees more than one slot, so callers that want some of the same names
- * could block each other for ever. Three rules prevent that:
+ * Names in several slots of a cluster: no script sees more than one slot, so callers that want some of the same names could
+ * block each other for ever. Three rules prevent that:
  *
- * - No deadlock: no caller waits while it has a slot. If a slot is busy, the attempt returns the slots before it (undo_of)
- *   and the caller waits for the busy one alone. So no circle of callers can wait for each other. (A caller that already
- *   holds another lock can still be part of such a circle: rlock(1), --wait.)
- * - No livelock: all callers take slots in one order (rlock__key_compare_slots). No other attempt has a slot that the most
- *   advanced attempt still wants. So that attempt acquires all its slots, or waits for a holder.
- * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock. A lock of any other kind
- *   is reserved for the caller for 2 s, once its wait has taken 2 s (kept_ms).
+ * - No deadlock: no caller waits while it has a slot. If a slot is busy, the attempt returns the slots before it (undo_of) and
+ *   the caller waits for the busy one alone. So no circle of callers can wait for each other. (A caller that already holds
+ *   another lock can still be part of such a circle: rlock(1), --wait.)
+ * - No livelock: all callers take slots in one order (rlock__key_compare_slots). Consider the attempt that has got furthest in
+ *   this order: no other attempt has a slot that it still wants. So it acquires all its slots, or waits for a holder.
+ * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock. A lock of any other kind is
+ *   reserved for the caller for 2 s, once its wait has taken 2 s (kept_ms).
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -37,14 +37,14 @@
 
 /* ---- the replies ---- */
 
-/* The first number of a reply. */
+/* The first number of an acquire script's reply. */
 enum acquire_result {
 	ACQUIRE_BAD_COUNTER = -3,
 	ACQUIRE_DEADLOCK = -2,
 	ACQUIRE_OTHER_KIND = -1,
 	ACQUIRE_BUSY = 0,
 	ACQUIRE_DONE = 1,
-	/* to a probe */
+	/* the lock would be granted: only the reply to a probe */
 	ACQUIRE_NOT_BUSY = 2,
 };
 
@@ -70,7 +70,10 @@ static bool is_text(const redisReply *reply, const char *text)
 	return reply->len == strlen(text) && memcmp(reply->str, text, reply->len) == 0;
 }
 
-/* The owner to which the lock was granted: the owner of the request, or an inherited one. NULL: neither. */
+/*
+ * The owner that a reply names as the lock's: the owner of the request, or an inherited one. Callers compare the pointer with
+ * hold->owner. NULL: the reply names neither.
+ */
 static const char *owner_of(const struct rlock__waiter *waiter, const redisReply *reply)
 {
 	if (is_text(reply, waiter->hold->owner))
@@ -86,7 +89,10 @@ static bool is_semaphore(const struct rlock__waiter *waiter)
 	return waiter->hold->kind == RLOCK_SEMAPHORE;
 }
 
-/* Tell the caller, once, that the semaphore has another total than the request. */
+/*
+ * Store the total of permits that a server replied. If the first reply has another total than the request, report that to the
+ * caller.
+ */
 static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t total)
 {
 	const struct rlock_request *request = waiter->request;
@@ -100,8 +106,10 @@ static void set_total(struct rlock__waiter *waiter, size_t name_index, int64_t t
 }
 
 /*
- * Store what was acquired. got: the token as text, or "-" (stored as 0) if none was issued; for a semaphore "5:1,4", the total and
- * the slots. False: malformed.
+ * Store what a server granted for one name.
+ * got for a lock: the token as text, or "-" (stored as 0) if none was issued.
+ * got for a semaphore: the total and the slots, as "5:1,4".
+ * False: owner is NULL or too long, got is malformed, or out of memory.
  */
 static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const char *owner,
 			 int64_t count, const char *got)
@@ -113,8 +121,8 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 	if (owner == NULL || strlen(owner) >= sizeof(out->owner))
 		return false;
 	/*
-	 * Keep the ancestor's owner, which another server has reported. A server that has lost the ancestor's lock
-	 * grants the lock to a new owner: undo_of has it undone.
+	 * If another server has already replied an owner, keep that one. It can be the owner of an ancestor, whose lock this
+	 * server has lost, and so granted to the request's owner. undo_of then releases the grant of this server.
 	 */
 	if (owner == waiter->hold->owner && out->owner[0] != '\0')
 		return true;
@@ -131,8 +139,9 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 }
 
 /*
- * Read the short reply of a usual acquisition. For a lock this is 1: one name, the owner of the request, its first
- * hold, and no token. For a semaphore it is the slot of one permit.
+ * Read the short reply to a usual acquisition, which is one number. For a lock it is 1 and means: one name was acquired for
+ * the owner of the request, as its first hold, without a token. For a semaphore it is the slot of one permit, and the total of
+ * permits is that of the request.
  */
 static enum rlock_status read_short_grant(struct rlock__waiter *waiter, size_t index,
 					  const redisReply *reply)
@@ -191,7 +200,7 @@ static enum rlock_status read_granted(struct rlock__waiter *waiter, size_t index
 	return RLOCK_BUSY;
 }
 
-/* *out: since when we wait, by the clock of that server. False: its reply did not contain that. */
+/* *out: the start of our wait by the clock of the index-th server, as the server replied. False: the server has not replied it. */
 static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *out)
 {
 	const char *since = waiter->servers[index].since;
@@ -200,9 +209,9 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 }
 
 /*
- * Choose the time by which all servers order the waiters: the median of the servers' clocks, so that one wrong clock
- * does not decide. Of two clocks, take the earlier time. Each reply to the first attempt chooses the time anew; later
- * attempts send it.
+ * Choose waiter->since: the start of our wait, by which all servers order the waiters. Take the median of the starts that the
+ * servers replied, so that one wrong clock does not decide; of an even number of starts take the lower one in the middle. Each
+ * "busy" chooses again, until an attempt has sent the start.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {
@@ -247,7 +256,10 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 	blocker->ttl_ms = element[2]->integer;
 	blocker->held_ms = element[8]->integer;
 	blocker->permits = waiter->hold->acquired[name_index].total;
-	/* -1: the script does not search a long queue for our position at each attempt. Keep the last one. */
+	/*
+	 * -1: the reply has no position, because the script does not search a long queue for us at each attempt. Keep the last
+	 * one.
+	 */
 	if (element[9]->integer >= 0)
 		blocker->position = (size_t)element[9]->integer;
 	blocker->is_waiter =
@@ -269,8 +281,8 @@ static enum rlock_status read_busy(struct rlock__waiter *waiter, size_t index,
 }
 
 /*
- * Ask the user to set the fencing counter: new tokens must be greater than all earlier ones, and only the user knows
- * these.
+ * Fail, and ask the user to set the fencing counter: only the user knows the tokens issued so far, and each new token must be
+ * greater.
  */
 static enum rlock_status fail_counter(const struct rlock__waiter *waiter,
 				      struct rlock__error *error, size_t name_index)
@@ -329,9 +341,9 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 /* ---- the arguments ---- */
 
 /*
- * Whether the script at the place may rely on a message to wake us. For a fair lock on several servers, we must be
- * subscribed to all of them: they share one order. Each slot wakes us for its own names, and each busy server with a
- * wake queue wakes us by itself.
+ * Whether to report to the script at this place that a message can wake us. For most locks a subscription at this place is
+ * enough: each slot wakes us for its own names, and each busy server with a wake queue wakes us by itself. For a fair lock on
+ * several servers we must be subscribed to all of them, because they share one order of waiters.
  */
 static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 {
@@ -345,7 +357,7 @@ static bool is_subscribed(const struct rlock__waiter *waiter, size_t index)
 	return true;
 }
 
-/* Whether the waiter of a fair lock is not in the queue of that slot yet. */
+/* Whether the waiter of a fair lock is not in the queue of the index-th slot yet. */
 static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 {
 	return waiter->places.are_slots && rlock__waiter_is_fair(waiter) &&
@@ -353,8 +365,9 @@ static bool is_new_at_slot(const struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * The time by which a place orders us among its waiters. It is the same at all places, but for fair locks in several slots: a waiter
- * joins each of these queues at another time.
+ * The start of our wait, by which a place orders us among its waiters. It is the same at all places, with one exception: the
+ * queues of a fair lock in several slots. A waiter joins these at different times, so each slot is sent the start that it
+ * replied.
  */
 static const char *since_of(const struct rlock__waiter *waiter, size_t index)
 {
@@ -364,7 +377,10 @@ static const char *since_of(const struct rlock__waiter *waiter, size_t index)
 	return has_own && since[0] != '\0' ? since : waiter->since;
 }
 
-/* Whether to try the user's rights: once on each stream. The default user is taken to have all rights. */
+/*
+ * Whether the script must check that the user has all rights it needs: at the first attempt on each stream. A URL without a
+ * user leads to the default user, who is taken to have all rights.
+ */
 static bool tries_rights(const struct rlock__waiter *waiter, size_t index)
 {
 	const struct rlock__connection *connection = waiter->places.at[index].connection;
@@ -380,7 +396,10 @@ static void add_options(const struct rlock__waiter *waiter, size_t index, bool i
 {
 	const struct rlock__places *places = &waiter->places;
 	const char *since = is_new_at_slot(waiter, index) ? "" : since_of(waiter, index);
-	/* With a majority, a server that restarted less than a lease ago may have lost another owner's lock: it must not count. */
+	/*
+	 * A server that restarted less than a lease ago may have lost another owner's lock, so it must not count for a
+	 * majority. 0 if all servers must agree.
+	 */
 	int64_t least_uptime_ms = places->quorum < places->count ? waiter->hold->lease_ms : 0;
 	bool is_of_several = places->count > 1 && !places->are_slots;
 	char more[40] = "";
@@ -402,7 +421,10 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 	const struct rlock__action *action = hold->row->acquire;
 	bool is_trying_rights = tries_rights(waiter, index);
 
-	/* The release needs rights to further keys: try them before the lock is acquired. */
+	/*
+	 * Send the keys to which only the release needs rights as well, so that the script checks these rights before it
+	 * acquires the lock.
+	 */
 	rlock__places_keys(&waiter->places, index, hold,
 			   action->keys | (is_trying_rights ? action->release_keys : 0), args);
 	rlock__args_number(args, hold->lease_ms);
@@ -427,21 +449,27 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 /* Wait at most this long for the replies to an undo. A grant that is not undone expires with its lease. */
 #define UNDO_MS 1000
 /*
- * If a wait has lasted KEEP_AFTER_MS, and a lock is granted here but not at all places, reserve it for us for KEPT_MS.
- * After that time other waiters may have it. If one script sees all names, the script does the same.
+ * If a wait has lasted KEEP_AFTER_MS, and the lock is granted at this place but not at all places, this place reserves it for
+ * us for KEPT_MS. After that time other waiters may have it. If one script sees all names, the script does the same.
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
-/* Wait this long for the other servers after a quorum has granted the lock, plus the time that the quorum took. */
+/* After a quorum has granted the lock, wait for the other servers for as long as the quorum took, plus this time. */
 #define GRANTED_STRAGGLERS_MS 20
-/* Longest time to acquire the lock on the servers where another caller was faster. Our caller waits for its lock during this time. */
+/*
+ * After a quorum has granted the lock: longest time to acquire it on the servers where another caller was faster. Our caller
+ * gets its lock only afterwards.
+ */
 #define COMPLETE_MS 250
-/* Longest time for leaving a queue where no lock can be held. If it fails, the scripts remove us as a dead waiter. */
+/*
+ * Longest time for leaving the queues at the end of a wait, if no server can have granted the lock. If leaving fails, the
+ * scripts later remove us as a dead waiter.
+ */
 #define LEAVE_MS 300
 
 /* ---- undo ---- */
 
-/* When places are undone. */
+/* The situation in which places are undone. */
 enum undo_time {
 	/* A quorum granted the lock, but some servers granted it to another owner than the quorum did. */
 	UNDO_OTHER_OWNERS,
@@ -450,16 +478,20 @@ enum undo_time {
 	UNDO_LEAVING, /* The wait ends without the lock. */
 };
 
-/* What a place is sent. */
+/* What is sent to a place to undo attempts. */
 enum undo {
 	UNDO_NOTHING,
 	/* Release what attempts may have acquired, and leave every queue. */
 	UNDO_RELEASE,
-	/* As UNDO_RELEASE, but keep the position in the queue of a fair lock, or reserve any other lock for the next attempt. */
+	/*
+	 * As UNDO_RELEASE, but keep our position in the queue of a fair lock, or reserve a lock of any other kind for our next
+	 * attempt.
+	 */
 	UNDO_RETURN,
 	/*
-	 * Send UNDO_RELEASE on the stream of an attempt without a reply, so that it arrives after the attempt, and close the stream. If the
-	 * server does not know the script, it has not granted the attempt, either.
+	 * Send UNDO_RELEASE on the stream of an attempt without a reply, so that the release arrives after the attempt. Then
+	 * close the stream. The release uses the script of the attempt: if the server does not know the script, it has not
+	 * granted the attempt, either.
 	 */
 	UNDO_RELEASE_BLINDLY,
 };
@@ -473,8 +505,9 @@ struct undoing {
 };
 
 /*
- * For how long a lock that was granted here, but not at all places, may still be reserved for us. 0: it may not, or the
- * other waiters have their time now.
+ * For how many ms the index-th place may still reserve the lock for us, if it granted the lock and not all places did.
+ * 0: it may not, because the lock is fair, there is only one place, or our wait is too short; or the time for a reservation
+ * has passed, and other waiters may have the lock.
  */
 static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
 {
@@ -489,8 +522,9 @@ static int64_t kept_ms(const struct rlock__waiter *waiter, size_t index, int64_t
 }
 
 /*
- * Whether the server re-entered fewer names than a quorum did: it has lost locks of an ancestor, and granted them to the request's
- * owner. That hold would keep the ancestor from regaining its lock.
+ * Whether the server granted the lock, but re-entered fewer names than a quorum did. Such a server has lost locks of an
+ * ancestor, and so granted them to the request's owner. This grant must be released, because it would keep the ancestor from
+ * regaining its locks.
  */
 static bool has_other_owner(const struct rlock__waiter *waiter, size_t index)
 {
@@ -506,7 +540,7 @@ static bool has_other_owner(const struct rlock__waiter *waiter, size_t index)
 	       quorum >= waiter->places.quorum;
 }
 
-/* What to send to a place. */
+/* What to send to the index-th place. */
 static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum undo_time time,
 			 int64_t now_ms)
 {
@@ -519,7 +553,10 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 	case UNDO_OTHER_OWNERS:
 		return has_other_owner(waiter, index) ? UNDO_RELEASE : UNDO_NOTHING;
 	case UNDO_GRANTED:
-		/* Leave the queue of a busy server. The release of the hold leaves the queue of a server without a reply. */
+		/*
+		 * Leave the queue of a busy server now. Send nothing to a server without a reply: the release of the hold
+		 * leaves its queue.
+		 */
 		return server->may_be_queued && server->is_busy && !server->is_granted
 			       ? UNDO_RELEASE
 			       : UNDO_NOTHING;
@@ -529,10 +566,16 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 			return UNDO_RETURN;
 		if (server->is_granted)
 			return UNDO_RELEASE;
-		/* If this attempt did not reach the slot, undo an earlier attempt that did. */
+		/*
+		 * This attempt ended at an earlier slot, so it was not sent here. But an earlier attempt may have been: undo
+		 * that.
+		 */
 		if (!server->was_tried)
 			return needs_release ? UNDO_RELEASE : UNDO_NOTHING;
-		/* Send nothing to a single server: the next attempt finds out whether the server granted this one. */
+		/*
+		 * An attempt without a reply may have been granted. Send nothing to a single server: the next attempt shows
+		 * whether it was granted.
+		 */
 		return server->may_be_held && waiter->places.count > 1 &&
 				       rlock__connection_is_open(connection)
 			       ? UNDO_RELEASE_BLINDLY
@@ -540,7 +583,10 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 	case UNDO_LEAVING:
 		if (!needs_release)
 			return UNDO_NOTHING;
-		/* If no reply is outstanding, wait for the reply to the release: after SCRIPT FLUSH the server needs the whole script. */
+		/*
+		 * A release whose reply we await can be repeated with the whole script, which the server needs after SCRIPT
+		 * FLUSH. But do not wait if an earlier reply is still outstanding.
+		 */
 		return rlock__connection_awaits_late_reply(connection) ? UNDO_RELEASE_BLINDLY
 								       : UNDO_RELEASE;
 	}
@@ -603,7 +649,10 @@ static bool may_be_held_at_any(const struct rlock__waiter *waiter)
 	return false;
 }
 
-/* Undo all places that need it. A place that does not reply must not delay the others, so it comes last. */
+/*
+ * Undo all places that need it. First send all releases whose replies are awaited, and await them together. Places where a
+ * reply is outstanding (UNDO_RELEASE_BLINDLY) come last, so that they do not delay the others.
+ */
 static void undo(struct rlock__waiter *waiter, enum undo_time time)
 {
 	struct undoing undoing = { .waiter = waiter, .now_ms = rlock_now_ms() };
@@ -625,7 +674,10 @@ static void undo(struct rlock__waiter *waiter, enum undo_time time)
 	rlock__broadcast_free(&undoing.broadcast);
 }
 
-/* On an unreachable server we become a dead waiter, which its scripts remove. */
+/*
+ * Mask events, so that none ends the undo too early. On a server that cannot be reached we remain a waiter: its scripts will
+ * find us dead, and remove us.
+ */
 void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
 	waiter->conn->events.is_masked = true;
@@ -634,8 +686,9 @@ void rlock__acquire_leave(struct rlock__waiter *waiter)
 }
 
 /*
- * Whether another caller was granted the lock there just now. Without a quorum that caller releases the lock in a moment; an owner
- * that has held it for longer does not. An unknown time (-1), as for a Java holder, does not count: it would delay each acquisition.
+ * Whether another caller was granted the lock on this server less than UNDO_MS ago. We have the quorum, so that caller has
+ * none, and releases its grant in a moment. An owner that has held the lock for longer will not do so. False also if the time
+ * is unknown (-1), as for a Java holder: waiting for such holders would delay each acquisition.
  */
 static bool is_held_briefly(const struct rlock__place_state *server)
 {
@@ -645,8 +698,9 @@ static bool is_held_briefly(const struct rlock__place_state *server)
 }
 
 /*
- * Acquire the lock, which a quorum has granted, also on the servers where another caller was faster, and for the ancestor's owner where
- * its lock was lost. Otherwise the restart of one more server before the first renewal would lose the lock.
+ * A quorum has granted the lock. Acquire it also on the servers where another caller was faster. On servers that have lost an
+ * ancestor's lock, first release our grant, then acquire the lock for the ancestor's owner. Otherwise the lock would be lost
+ * if one more server restarted before the first renewal.
  */
 static void complete_grant(struct rlock__waiter *waiter)
 {
@@ -671,14 +725,17 @@ static void complete_grant(struct rlock__waiter *waiter)
 		if (!is_tried[i] || is_missing[i])
 			continue;
 		server->is_granted = true;
-		/* A regain does not leave the queue of a fair lock: the release does. */
+		/*
+		 * A regain does not leave the queue of a fair lock. Record that we may be queued, so that the release leaves
+		 * the queue.
+		 */
 		server->may_be_queued = rlock__waiter_is_fair(waiter);
 	}
 }
 
 /*
- * Complete a grant, and leave the queues. Mask events: an event would cut this short, and no later call would do the
- * rest.
+ * Complete a grant, and leave the queues. Mask events, because an event would end this too early, and no later call would do
+ * the rest.
  */
 static void finish_grant(struct rlock__waiter *waiter)
 {
@@ -686,7 +743,10 @@ static void finish_grant(struct rlock__waiter *waiter)
 	complete_grant(waiter);
 	undo(waiter, UNDO_GRANTED);
 	waiter->conn->events.is_masked = false;
-	/* The queue of a server that has not replied is left by the release of the hold. */
+	/*
+	 * The queue of a server that has not replied was not left: record that in the hold, so that its release leaves the
+	 * queue.
+	 */
 	for (size_t i = 0; i < waiter->places.count; i++)
 		waiter->hold->may_be_queued[i] = waiter->servers[i].may_be_queued;
 }
@@ -694,8 +754,8 @@ static void finish_grant(struct rlock__waiter *waiter)
 /* ---- the attempt ---- */
 
 /*
- * Find the name that an error of the server is about. The error does not contain the denied key, so try EXISTS for one
- * name after the other.
+ * Find the name to which the user has no rights. The server's error does not contain the denied key, so send EXISTS for one
+ * name after the other until one is denied.
  */
 static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__broadcast *broadcast)
 {
@@ -717,8 +777,8 @@ static void find_denied_name(struct rlock__waiter *waiter, const struct rlock__b
 }
 
 /*
- * Send a script that changes nothing to the slot that the last attempt could not reach. The next attempt waits for its reply: otherwise
- * the attempt would hold the slots before this one while the node does not answer.
+ * Reach the slot that the last attempt could not reach: send it a script that changes nothing, and wait for the reply. The
+ * next attempt begins only after that, because it would hold the slots before this one while the node does not answer.
  */
 static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 {
@@ -741,7 +801,10 @@ static enum rlock_status reach_failed_slot(struct rlock__waiter *waiter)
 	return status;
 }
 
-/* Acquire one slot after the other, and none after a busy one: see "No livelock" above. */
+/*
+ * Acquire one slot after the other, in the order of all callers ("No livelock" in the head of this file). Stop at the first
+ * slot that is busy or fails.
+ */
 static enum rlock_status send_slots(struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast, int64_t end_ms)
 {
@@ -759,8 +822,9 @@ static enum rlock_status send_slots(struct rlock__waiter *waiter,
 }
 
 /*
- * How long to wait for the other servers after a quorum has replied, which took took_ms. After a grant their replies show where
- * another caller has the lock for a moment, so they are awaited for as long again.
+ * For how many ms to wait for the other servers after a quorum has replied, which took took_ms. After a grant the other
+ * replies show where another caller has the lock for a moment, so wait for them about as long as for the quorum. After any
+ * other result, or with inherited owners, wait RLOCK__STRAGGLERS_MS.
  */
 static int64_t stragglers_ms(const struct rlock__waiter *waiter,
 			     const struct rlock__broadcast *broadcast, int64_t took_ms)
@@ -793,7 +857,10 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 				      now_ms + stragglers_ms(waiter, broadcast, now_ms - sent_ms));
 }
 
-/* Record the result at one place. After an error some of several names may be acquired: may_be_held stays set. */
+/*
+ * Record the result at one place. If the request was sent, and the reply is missing or an error, some of the names may be
+ * acquired: set may_be_held.
+ */
 static void record_answer(struct rlock__waiter *waiter, size_t index,
 			  const struct rlock__answer *answer)
 {
@@ -809,7 +876,10 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
-	/* The rights need no further try on this stream: the script tries them before a grant and before "busy". */
+	/*
+	 * A grant or a "busy" shows that the user has all rights, because the script checks them first. So do not check them
+	 * again on this stream.
+	 */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
 	server->was_denied = answer->is_over && answer->result.was_denied;
@@ -823,7 +893,10 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 		server->may_be_queued = server->may_be_queued || (will_wait && was_sent);
 }
 
-/* The result of the attempt. If a quorum answered, failures of other servers do not count: the lock is busy. */
+/*
+ * The result of the attempt. If a quorum of servers either granted the lock or replied "busy", but too few granted it, the
+ * lock is busy: failures of the other servers do not count.
+ */
 static enum rlock_status try_result(const struct rlock__waiter *waiter,
 				    struct rlock__broadcast *broadcast)
 {
@@ -838,9 +911,10 @@ static enum rlock_status try_result(const struct rlock__waiter *waiter,
 }
 
 /*
- * A proxy may run a script with several names on the server of the first name. The locks of the other names are then created where no
- * other client looks for them. EXISTS for each name detects that. If the lease may have expired meanwhile, EXISTS proves nothing, and
- * the attempt is repeated.
+ * Detect a proxy that runs a script with several names on the server of the first name. The locks of the other names are then
+ * created where no other client looks for them. EXISTS for each name, which the proxy sends to the name's own server, does not
+ * find them. After a third of the lease EXISTS proves nothing, because the lease may have expired; then the caller repeats the
+ * attempt anyway.
  */
 static enum rlock_status check_names_are_there(const struct rlock__waiter *waiter,
 					       const struct rlock__broadcast *broadcast,
@@ -865,8 +939,9 @@ static enum rlock_status check_names_are_there(const struct rlock__waiter *waite
 }
 
 /*
- * Refuse one server under two URLs: it would count twice for a majority, and of two releases in one database the second would find
- * no hold. Where all servers must agree, two databases of one server are allowed: they are two locks.
+ * Refuse two URLs that lead to one server: it would count twice for a majority, and of two releases in one database the second
+ * would find no hold. Two databases of one server are allowed if all servers must agree, because the locks in them are
+ * different ones.
  */
 static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter)
 {
@@ -890,7 +965,10 @@ static enum rlock_status check_servers_differ(const struct rlock__waiter *waiter
 	return RLOCK_OK;
 }
 
-/* Confirm the grants by replicas and sentinels. Treat the grant of a deposed master like an attempt without a reply. */
+/*
+ * Confirm the grants by replicas and sentinels. Treat the grant of a server that is no longer the master like an attempt
+ * without a reply.
+ */
 static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 				     struct rlock__broadcast *broadcast, int64_t sent_ms)
 {
@@ -899,7 +977,10 @@ static enum rlock_status acknowledge(struct rlock__waiter *waiter,
 
 	if (status == RLOCK_OK)
 		return RLOCK_OK;
-	/* The server answers, and may have enough replicas later: retry as for a server that was reached. */
+	/*
+	 * The servers have answered, and may have enough replicas later. So retry for as long as if a server had been reached
+	 * before.
+	 */
 	waiter->was_reached = true;
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!broadcast->answers[i].was_deposed)
@@ -939,7 +1020,10 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	sent_ms = rlock_now_ms();
 	waiter->is_since_sent = waiter->since[0] != '\0';
 	rlock__broadcast_init(&broadcast, &waiter->places, read_reply, waiter);
-	/* Have the release leave the queues. An earlier attempt that was granted too late may have left them, but this one may join again. */
+	/*
+	 * Let the release of the hold leave all queues, because this attempt may join them. (An earlier attempt that was
+	 * granted too late may have recorded that they were left.)
+	 */
 	rlock_hold_set_queued(hold);
 	status = send_try(waiter, &broadcast, sent_ms);
 	waiter->failed_slot = 0;
@@ -951,8 +1035,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		const struct rlock__result *result = &broadcast.answers[i].result;
 
 		/*
-		 * The login was denied, but the server carried out the attempt after it in the same write, as the default user or
-		 * in another database. Undo the attempt on that stream.
+		 * The login was denied. But the server carried out the attempt, which followed in the same write, as the
+		 * default user or in another database. Undo the attempt on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL)
 			release_blindly(waiter, i);
@@ -970,7 +1054,7 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
 	} else {
-		/* Find the name before the undo, which may close the stream. */
+		/* Find the denied name before the undo, which may close the stream. */
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, UNDO_FAILED);

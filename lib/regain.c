@@ -26,15 +26,15 @@
 struct regain {
 	const struct rlock_hold *hold;
 	int64_t lease_ms, begun_ms, end_ms;
-	const char *owner;              /* owner of the names below */
-	struct rlock__places places;    /* each with the names of that owner alone */
-	bool is_due[RLOCK_SERVERS_MAX]; /* A request for this owner must be sent there. */
+	const char *owner;              /* the owner for which the current request acquires */
+	struct rlock__places places;    /* each with the names of owner alone */
+	bool is_due[RLOCK_SERVERS_MAX]; /* A request for owner must be sent to the place. */
 	/* The place lacked the hold, and has granted the names of each owner so far. */
 	bool is_granted[RLOCK_SERVERS_MAX];
 	bool is_repeated;
 };
 
-/* A fair lock is acquired as a plain one: waiters in the queue there do not come first. */
+/* Acquire a fair lock by the script of a plain lock, because the waiters in its queue must not come first. */
 static const struct rlock__script *make_regain(const void *ctx, size_t index,
 					       struct rlock__args *args)
 {
@@ -54,7 +54,7 @@ static const struct rlock__script *make_regain(const void *ctx, size_t index,
 	return action->script;
 }
 
-/* RLOCK_BUSY: another caller has the lock, so a later request may succeed. After any other failure it would not. */
+/* RLOCK_BUSY: another caller has the lock, so a later request may succeed. RLOCK_EKIND: a later request would fail, too. */
 static enum rlock_status read_reply(void *ctx, struct rlock__connection *connection, size_t index,
 				    redisReply *reply)
 {
@@ -71,14 +71,14 @@ static enum rlock_status read_reply(void *ctx, struct rlock__connection *connect
 			   "not acquired again here");
 }
 
-/* A regain is a grant: only a server that most of its sentinels name as the master can give one. */
+/* Whether the sentinels, if any, confirm the place's server as the master. A regain is a grant, which only a master can give. */
 static bool is_master(const struct regain *regain, size_t index)
 {
 	return rlock__request_confirm(regain->places.at[index].connection, regain->begun_ms,
 				      regain->end_ms) == RLOCK_OK;
 }
 
-/* Send one request to each place that is due. True: a place was busy. */
+/* Send one request to each place that is due. True: a place replied "busy", and is still due. */
 static bool send_once(struct regain *regain)
 {
 	struct rlock__broadcast broadcast;
@@ -106,8 +106,8 @@ static bool send_once(struct regain *regain)
 }
 
 /*
- * Repeat the requests to busy places. A caller with a grant there, but without a quorum, releases it in a moment. The script reserves
- * the lock for us then, so that a later request succeeds.
+ * Repeat the requests to busy places, until regain->end_ms. Another caller that has the lock at such a place has no quorum,
+ * and releases it in a moment. The script reserves the lock for us, so that a later request succeeds.
  */
 static void send_until_free(struct regain *regain)
 {
@@ -120,7 +120,7 @@ static void send_until_free(struct regain *regain)
 			return;
 }
 
-/* Whether the index-th name is the first one with its owner. */
+/* Whether the index-th name is the first one with its owner. False also if the name has no owner. */
 static bool is_new_owner(const struct rlock_hold *hold, size_t index)
 {
 	const char *owner = hold->acquired[index].owner;
@@ -131,7 +131,10 @@ static bool is_new_owner(const struct rlock_hold *hold, size_t index)
 	return owner[0] != '\0';
 }
 
-/* Send one request for each owner: a script acquires its names for one owner, and re-entered names have the owner of an ancestor. */
+/*
+ * Send one request for each owner, because a script acquires all its names for one owner, but re-entered names have the owner
+ * of an ancestor.
+ */
 void rlock__regain(const struct rlock__places *places, const struct rlock_hold *hold,
 		   int64_t lease_ms, bool is_lacking[RLOCK_SERVERS_MAX], int64_t end_ms)
 {

@@ -11,9 +11,9 @@
 #include "rlock.h"
 
 /*
- * Acquire the hold for lease_ms at each place of is_lacking, under the same id: otherwise the loss of one more place could cost
- * the quorum. If another caller has the lock at a place for a moment, retry until end_ms. is_lacking stays true for a place that
- * has not granted the hold; the next renewal tries again.
+ * Acquire the hold for lease_ms, with the same hold id, at each place of is_lacking. Otherwise the loss of one more place
+ * could cost the quorum. If another caller has the lock at a place for a moment, retry until end_ms. When a place has granted
+ * the hold, its is_lacking becomes false. At a place that has not, the next renewal tries again.
  */
 void rlock__regain(const struct rlock__places *places, const struct rlock_hold *hold,
 		   int64_t lease_ms, bool is_lacking[RLOCK_SERVERS_MAX], int64_t end_ms);
