@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# From a random moment of the first two renewal intervals the network passes nothing, in one direction or both. All processes of a command
-# must end before the lease ends on the server, and rlock must exit with 76.
+# At a random moment of the first two renewal intervals the network stops passing anything, in one direction or in both. All
+# processes of a command must end before the lease ends on the server, and rlock must exit with 76.
 
 load chaos
 load ../lib/proxying
@@ -15,9 +15,9 @@ teardown_file() {
 	stop_server
 }
 
-# Delay of replies: half of the time between SIGKILL and the end of the lease.
+# Delay of each reply. It is half of the 200 ms that lie between SIGKILL and the end of a lease of 1 s.
 LATE_ANSWERS_MS=100
-# A command records a SIGTERM within 5 ms; the rest is for a busy machine.
+# How late a SIGTERM may be recorded. The command records it within 5 ms; the rest allows for a busy machine.
 NOTED_WITHIN_US=80000
 
 # listen_to_ends: records for each key in the file EVENTS whether it was deleted or expired.
@@ -33,8 +33,8 @@ lock_ended() {
 	grep -qE "^\"message\",\"__keyevent@0__:($1)\",\"$NAME\"" "$EVENTS"
 }
 
-# check_sigterm END_US: checks when SIGTERM came. SIGKILL comes a tenth of the lease before its end, at least 200 ms. SIGTERM must come
-# a sixth of the lease before SIGKILL.
+# check_sigterm END_US: checks when SIGTERM came to the command of a lease that ends at END_US. SIGKILL comes a tenth of the lease
+# before its end, but at least 200 ms. SIGTERM must have come a sixth of the lease before SIGKILL.
 check_sigterm() {
 	local told_us late_us margin_us=$((LEASE_S * 100000))
 	((margin_us >= 200000)) || margin_us=200000
@@ -47,15 +47,16 @@ check_sigterm() {
 	((late_us < NOTED_WITHIN_US)) || late_since "$SINCE_US" "SIGTERM came $((late_us / 1000)) ms too late"
 }
 
-# check_margin END_US: records how long before the end of the lease the last process was inside. The lease ends at END_US, or later
-# if it was renewed since.
+# check_margin END_US: records how long before the end of the lease the last process was still seen inside. The lease ends at
+# END_US, or later if it was renewed since then.
 check_margin() {
 	local end_us=$1 later_us
 	look_until_gone 6000 || return 0
 	later_us=$(lease_end_us)
 	((later_us <= end_us)) || end_us=$later_us
 	if ((SEEN_US >= end_us && later_us == 0)); then
-		# If only replies were lost, the lock was renewed all the time, and released.
+		# If only replies were lost, renewals arrived all the time, and then the release did: the lock was protected until
+		# the end.
 		wait_until 20 lock_ended 'del|expired' || return
 		! lock_ended del || return 0
 	fi
@@ -63,8 +64,8 @@ check_margin() {
 	check_sigterm "$end_us"
 }
 
-# fall_silent NUMBER KIND: the network of a holder fails. In every other cell replies were late before: a holder that counted its
-# lease from a reply would count too long.
+# fall_silent NUMBER KIND: the network of a holder fails. In every other cell all replies before that were late, to find a holder
+# that counts its lease from a reply: it would count too long.
 fall_silent() {
 	local ways=(both up down) way end_us
 	way=${ways[$1 % 3]} LEASE_S=1

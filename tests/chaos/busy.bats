@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
-# A machine with far more to do than it has processors: all processes of a command must end before the lease that protects
-# them, also if rlock is dead, or rlock or its renewer is stopped.
+# On a machine with far more to do than it has processors, all processes of a command must end before the lease that protects
+# them. This must also be so if rlock is killed, or if rlock or its renewer is stopped.
 #
 # Only rlock and its command compete with the busy processes. The cells, the server and the proxy have a higher priority,
 # as if they ran on another machine.
@@ -24,8 +24,8 @@ teardown_file() {
 	stop_server
 }
 
-# start_busy: starts the busy processes, and prints their pids. Half of them have sessions of their own, as services have;
-# the others are in ours, as children of a shell are.
+# start_busy: starts the busy processes, and prints their pids. Half of them have sessions of their own, as services have. The
+# others stay in the session of this test, as children of a shell do.
 start_busy() {
 	local number way
 	for ((number = 0; number < BUSY; number++)); do
@@ -51,7 +51,7 @@ fault() {
 	esac
 }
 
-# Whether HOLDER's command has started, or HOLDER has ended.
+# has_begun: whether HOLDER's command has started, or HOLDER has ended.
 has_begun() {
 	[ -s "$LEDGER" ] || is_gone "$HOLDER"
 }
@@ -68,12 +68,12 @@ end_in_time() {
 	start_contender holder "${KINDS[$1 % 4]}" "$LEDGER" 'until -C' $lease "${lease_s}s"
 	HOLDER=$PID
 	wait_until 30 has_begun || return
-	# The lease ended before the holder could start its command.
+	# On so busy a machine the lease can end before the holder starts its command: there is nothing to check then.
 	[ -s "$LEDGER" ] || return 0
 	[ $lease = --lease ] || let_some_pass $((lease_s * 333))
 	fault "$2" || return
 	WHERE="a lease of $lease_s s, $DRAWN ms behind the start, $WHERE"
-	# Without a lease, another owner can acquire the lock now.
+	# If the lease has already ended, another owner could acquire the lock now, so no process may be inside.
 	end_us=$(lease_end_us)
 	if ((end_us == 0)); then
 		must 'inside without a lease' overlap -g "$LEDGER" 0
@@ -82,7 +82,7 @@ end_in_time() {
 	[ "$2" = 'nothing happens' ] || injected
 	repeated
 	look_until_gone $((lease_s * 2000)) || return 0
-	# A renewal that was on its way may have extended the lease.
+	# A renewal that was on its way when the fault came may have extended the lease.
 	later_us=$(lease_end_us)
 	was_gone_by $((later_us > end_us ? later_us : end_us))
 	# Let a stopped holder continue, and the network pass everything.

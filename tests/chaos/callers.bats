@@ -4,7 +4,8 @@
 
 load chaos
 
-# The manual promises one second. Allow more, since the cells share the processors.
+# Time within which the waiter must have the lock. The manual promises one second; allow more, since the cells share the
+# processors.
 LIMIT_MS=3000
 
 # end_caller WAY: sends the signal WAY to the process CALLER. A WAY that begins with group_ signals its process group.
@@ -28,7 +29,8 @@ unlock_races() {
 		sh -c 'rlock unlock $NAME 2>stderr; echo \$? >>statuses'"
 	CALLER=$PID
 	wait_until 10 file_exists ready || return
-	# The contender stays for 50 ms: if an unlock released its lock, it would find the lock lost, and not end with 0.
+	# The contender keeps the lock for 50 ms. If an unlock released the contender's lock by mistake, the contender would find
+	# it lost, and would not exit with 0.
 	[ "$kind" != read ] || kind='write'
 	start_contender contender "$kind" "$LEDGER" '-f 50000' -w 20s
 	contender=$PID
@@ -54,8 +56,9 @@ unlock_races() {
 	! grep -sqvxE '0|1|76' statuses || violated "unlock ended with $(paste -s -d ' ' statuses)"
 }
 
-# lock_races NUMBER: the parent of a starting or waiting `rlock lock` is killed, or exits without waiting for it. No other process may
-# get the lock. With --on-lost ignore an error of rlock does not spread: the process that adopts orphans gets no SIGTERM.
+# lock_races NUMBER: the parent of a starting or waiting `rlock lock` is killed, or exits without waiting for it. No other process
+# may get the lock. With --on-lost ignore a defect of rlock has no effect outside of the cell: should rlock take the process that
+# adopts orphans for its caller, that process gets no SIGTERM.
 lock_races() {
 	local kind=${KINDS[$1 % 4]} lock holder='' end='; read -r word' at_us
 	lock="rlock $(verb_without_command "$kind") --on-lost ignore --pid \$\$ $NAME"
@@ -63,11 +66,12 @@ lock_races() {
 	case $CHOSEN in
 	exits) end=' & exit' ;;
 	kills_itself) end=' & kill -KILL $$' ;;
-	# A call that is killed together with its parent may have acquired the lock already: a short lease makes it expire soon.
+	# A call that is killed together with its parent may have acquired the lock already, so nothing releases it. Set a short
+	# lease: the lock then expires soon.
 	group_KILL) lock+=' -t 1s' ;;
 	esac
-	# In some cells the call waits for a holder. Not if the group is killed: a killed waiter stays in a fair queue until another call
-	# waits there.
+	# In some cells the call must wait for a holder. But do not kill a group that waits: a killed waiter stays in a fair queue
+	# until another call waits there.
 	if ((RANDOM % 4 == 0)) && [ "$CHOSEN" != group_KILL ]; then
 		[ "$kind" != read ] || kind='write'
 		start_contender holder "$kind" "$LEDGER" until
@@ -91,10 +95,10 @@ lock_races() {
 		finish_contender holder
 		must_end 0 "$holder" holder
 	fi
-	# When no process of rlock runs, none can acquire the lock any more.
+	# Wait until no process of rlock runs: then none can acquire the lock any more.
 	must 'something runs' wait_until 10 no_rlock_runs
 	took $((($(now_us) - at_us) / 1000))
-	# If all processes of a call were killed, its hold file stays until the next call removes it.
+	# If all processes of a call were killed, their hold file stays until another call removes it. Make such a call.
 	[ "$CHOSEN" != group_KILL ] || rlock renew --pid "$BASHPID" "$NAME" || :
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# The operating system refuses one system call of rlock or its renewer, each in turn, with an error that this call can have. Or the process
-# is stopped before the call for longer than the lease, and continued. uses.bash says what must be true after a refusal.
+# The operating system refuses one system call of rlock or its renewer with an error that this call can have; each call in turn.
+# Or the process is stopped before one of its system calls for longer than the lease, and then continued. uses.bash says what must
+# be true after a refusal.
 #
-# During a stop another owner asks for the lock, or the lock is deleted; the command may end meanwhile. Two commands must never be inside,
-# and no command may run without protection. If the lock was lost while the command ran, rlock must exit with 76 and one line. Otherwise
-# it must do neither.
+# While the process is stopped, another owner asks for the lock, or the lock is deleted; the command may end meanwhile. Two
+# commands must never be inside, and no command may run without protection. If the lock was lost while the command ran, rlock must
+# exit with 76 and one line. Otherwise rlock must not do so.
 
 load chaos
 load uses
@@ -30,7 +31,8 @@ declare -gA CALLS=(
 	[execution]='execve'
 )
 
-# In each line: the use, the calls to refuse (a key of CALLS), the error, and the statuses besides 71 with which a failing use may end.
+# Each entry: a use (uses.bash), the system calls to refuse (a key of CALLS), the error, and the statuses besides 71 with which
+# the use may end if it fails.
 REFUSALS=(
 	'free descriptors EMFILE' 'free processes EAGAIN' 'free memory ENOMEM' 'free waits EINTR' 'free waits ENOMEM' 'free talk EINTR 69'
 	'free talk ENOMEM 69' 'free others EINTR' 'free execution ENOMEM 126'
@@ -43,8 +45,9 @@ REFUSALS=(
 	'renew descriptors ENFILE' 'renew memory ENOMEM' 'renew waits ENOMEM' 'renew talk EINTR 69' 'renew looks EIO 69'
 )
 
-# refuse_each NUMBER: repeats a use, and refuses the first of these calls, then the second, until the use makes no call with that number.
-# After 30 it skips some at random: a scan of /proc makes some calls for each process of the machine.
+# refuse_each NUMBER: repeats the use of an entry of REFUSALS. The first time it refuses the first of these system calls, then the
+# second, and so on, until the use makes fewer calls. After the first 30 calls it skips some at random, since a scan of /proc
+# makes several for each process of the machine.
 refuse_each() {
 	local entry=$((($1 - 1) % ${#REFUSALS[@]})) round=$((($1 - 1) / ${#REFUSALS[@]})) kind=plain use calls why status n cell=$WHERE
 	((round == 0)) || kind=${KINDS[(round + entry) % 4]}
@@ -57,13 +60,13 @@ refuse_each() {
 		WHERE="$calls $why $n, $cell"
 		# shellcheck disable=SC2086
 		try "$use" 71 $status || return 0
-		# Nothing was refused, so the use makes no more of these calls.
+		# If nothing was refused, the use makes fewer than n of these calls.
 		[ -s refused ] || return 0
 	done
 }
 
-# refuse_renewer NUMBER: refuses one call of a renewer, which must still renew. In some cells it protects a command, in the others a lock
-# without a command.
+# refuse_renewer NUMBER: refuses one system call of a renewer. The renewer must still renew the lock, unless the use fails with 69
+# or 71. In some cells the lock belongs to a command, in the others it is a lock without a command.
 refuse_renewer() {
 	local wishes=('descriptors EMFILE' 'waits ENOMEM' 'talk ENOMEM' 'waits EINTR' 'others EINTR') calls why use=long_lock
 	read -r calls why <<<"${wishes[($1 - 1) % 5]}"
@@ -87,17 +90,17 @@ refuse_renewer() {
 
 LEASE_MS=1000
 CALLS_MAX=120
-# The calls that rlock and its renewer make from the first request on.
+# The system calls at which a process is stopped: those that rlock and its renewer make from the first request on.
 STOPS=poll,ppoll,read,write,sendto,recvfrom,sendmsg,connect,socket,clone,clone3,fork,vfork,execve,kill,waitid
 STOPS+=,timerfd_settime,pidfd_open,pidfd_send_signal,openat,getdents64,prctl,mmap,fcntl,setsid
 
-# has_stopped: whether a process was stopped at its call, or the holder has ended.
+# has_stopped: whether a process of the holder was stopped at a system call, or the holder has ended.
 has_stopped() {
 	[ -s stopped ] || ! is_running "$HOLDER"
 }
 
-# stop_at NUMBER contender|deleted: stops a process of the holder at one call. During the stop a contender asks for the lock, or the lock
-# is deleted. If the holder makes fewer calls, no fault is recorded.
+# stop_at NUMBER contender|deleted: stops a process of the holder at its n-th system call; NUMBER determines n. While it is
+# stopped, a contender asks for the lock, or the lock is deleted. If the process makes fewer calls, no fault is recorded.
 stop_at() {
 	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped contender=''
 	kind=${KINDS[(n + ($1 - 1) / CALLS_MAX) % 4]}

@@ -4,11 +4,11 @@
 #   SCALE         number of repetitions, as a multiple of what CI does (1); 0.1 for a quick check
 #   CHAOS_TABLE   the rows of the table are appended to this file
 
-# The scenarios read KINDS, and the variables that in_cell sets.
+# The scenarios use the variable KINDS, and those that in_cell sets.
 
 load ../lib/usual
 
-# The commands of the other tests.
+# The commands that other tests use as well, such as `overlap`.
 PATH=$BATS_TEST_DIRNAME/../bin:$PATH
 
 KINDS=(plain fair read write)
@@ -59,12 +59,12 @@ begin_scenario() {
 	: >"$RECORD"
 }
 
-# repeated [COUNT]: records that the guarantee was put to the test, COUNT times.
+# repeated [COUNT]: records that the guarantee was tested COUNT times (1).
 repeated() {
 	echo "repetition ${1:-1}" >>"$RECORD"
 }
 
-# injected [COUNT]: records COUNT faults. Call it only when the faults have happened, not when they were ordered.
+# injected [COUNT]: records COUNT faults (1). Call it only when the faults have happened, not when they were requested.
 injected() {
 	echo "fault ${1:-1}" >>"$RECORD"
 }
@@ -81,21 +81,22 @@ must() {
 	heard=$("${@:2}" 2>&1) || violated "$1${heard:+: ${heard//$'\n'/; }}"
 }
 
-# took MS: records a time that the scenario measures. end_scenario reports the worst one.
+# took MS: records a duration that the scenario measures. end_scenario reports the worst one.
 took() {
 	echo "time $1" >>"$RECORD"
 }
 
-# broke TEXT: records that the cell itself did not work. Such a cell shows nothing about the guarantee, and the scenario fails.
+# broke TEXT: records that the cell itself did not work, and so shows nothing about the guarantee. The scenario then fails.
 broke() {
 	echo "broken $1${WHERE:+ ($WHERE)}" >>"$RECORD"
 }
 
-# end_scenario [WHAT]: writes the record as a row of the table. Fails if a guarantee did not hold, or if a cell broke. WHAT names the
-# measured times. The worst time is the longest, or the shortest if WHAT begins with "left". A scenario without faults sets WITHOUT_FAULTS.
+# end_scenario [WHAT]: writes the record as a row of the table. Fails if a guarantee did not hold, or if a cell broke. WHAT
+# describes the durations that `took` has recorded. The worst one is the longest, or the shortest if WHAT begins with "left". A
+# scenario without faults sets WITHOUT_FAULTS.
 end_scenario() {
 	local row cell
-	# Find cells that ended without a message, as after an arithmetic error of the shell.
+	# Find cells that ended early without a message, for example by an arithmetic error of the shell.
 	while read -r cell; do
 		broke "cell $cell did not come to its end"
 	done < <(awk '$1 == "begins" { open[$2]++ } $1 == "ends" { open[$2]-- } END { for (cell in open) if (open[cell]) print cell }' "$RECORD")
@@ -143,16 +144,18 @@ in_cells() {
 	)
 }
 
-# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. SEED is the seed of the
-# cell's random numbers. Then checks nothing_is_left, and kills all processes that the cell left running.
+# in_cell NUMBER FUNCTION [ARG...]: calls FUNCTION with a directory, a runtime directory and a lock of its own. SEED is the seed
+# of the cell's random numbers. If FUNCTION succeeds, calls nothing_is_left; if it fails, the cell is broken, unless the machine
+# stood still. At the end kills all processes that the cell left running.
 in_cell() {
-	# Switch off the trap that bats runs before each command: it would take as much time as the rest of a cell.
+	# Switch off the trap that bats runs before each command: it would take as much time as all else in a cell.
 	trap - DEBUG
 	SEED=$RANDOM
 	RANDOM=$SEED
 	WHERE="cell $1, seed $SEED"
 	echo "begins $BATCH.$1" >>"$RECORD"
-	# End the name with a dot: no lock's name is then the beginning of another, and on_server finds only the cell's own keys.
+	# End the name with a dot, so that no cell's name is the beginning of another one: on_server then finds only the cell's
+	# own keys.
 	NAME=lock.$BATCH.$1.
 	CELL=$BATS_TEST_TMPDIR/$NAME
 	# Helpers put their files into this directory, and `list_test_processes` finds the cell's processes by it.
@@ -260,8 +263,8 @@ now_us() {
 	gone 0
 }
 
-# lease_end_us: prints when the lease of the cell's lock, or the first lease of a permit, ends on the server. The time is on the clock of the
-# ledgers, and never too late. 0: there is no lease.
+# lease_end_us: prints when the lease of the cell's lock ends on the server; of a semaphore, the first lease of a permit. The time
+# is on the clock of the ledgers. It may be slightly too early, but never too late. 0: there is no lease.
 lease_end_us() {
 	local at_us left_ms
 	at_us=$(now_us)
@@ -272,7 +275,8 @@ lease_end_us() {
 	echo $((left_ms > 0 ? at_us + left_ms * 1000 : 0))
 }
 
-# look_until_gone LIMIT_MS: waits until no process is inside. Sets SEEN_US, the last time at which one was seen inside.
+# look_until_gone LIMIT_MS: waits until no process is inside. Sets SEEN_US, the last time at which a process was seen inside.
+# Fails, and records a violation, if a process is still inside after LIMIT_MS.
 look_until_gone() {
 	SEEN_US=$(overlap -G "$LEDGER" "$1") || {
 		violated 'inside long behind the end'
@@ -280,17 +284,19 @@ look_until_gone() {
 	}
 }
 
-# was_gone_by END_US [LATE_US]: records a violation if a process was still inside at END_US, plus LATE_US on a busy machine. Records the
-# time that was left until END_US.
+# was_gone_by END_US [LATE_US]: call it after look_until_gone. Records how long before END_US the last process was seen inside. It
+# is a violation if that was at END_US + LATE_US or later, unless the machine stood still.
 was_gone_by() {
 	took $((($1 - SEEN_US) / 1000))
 	((SEEN_US < $1 + ${2:-0})) || late_since "$SINCE_US" "inside $(((SEEN_US - $1) / 1000)) ms behind the end"
 }
 
-# A cell is excused if the machine woke the metronome later than this: rlock could not run in time either.
+# If the machine wakes the metronome later than this, rlock could not run in time either. A cell that is late at such a moment is
+# excused.
 STALL_MS=40
 
-# A file that excuses stalls calls these two in setup_file and teardown_file.
+# start_metronome and stop_metronome: a file whose cells are excused by stalls of the machine calls them in setup_file and
+# teardown_file.
 start_metronome() {
 	"$TOP/tests/bin/metronome" 5 "$STALL_MS" >"$BATS_FILE_TMPDIR/stalls" 3>&- &
 	export METRONOME=$!
@@ -300,7 +306,7 @@ stop_metronome() {
 	kill "$METRONOME"
 }
 
-# runs_smoothly_since US: whether the metronome has found no stall since then, or does not run.
+# runs_smoothly_since US: whether the metronome has found no stall since the time US, or was not started.
 runs_smoothly_since() {
 	[ -z "${METRONOME-}" ] || awk -v since="$1" '$1 > since { stalls++ } END { exit (stalls > 0) }' "$BATS_FILE_TMPDIR/stalls"
 }
@@ -322,9 +328,9 @@ late_since() {
 
 # ---- contenders ----
 
-# start_contender CONTENDER KIND LEDGER STAY [OPTION...]: an rlock in the background that wants the cell's lock for an `overlap`
-# with the options STAY; its messages are in the file "stderr-CONTENDER". Sets PID. If STAY begins with "until", `overlap` stays until
-# `finish_contender CONTENDER`; the rest of STAY are more options.
+# start_contender CONTENDER KIND LEDGER STAY [OPTION...]: starts an rlock in the background, which acquires the cell's lock for
+# the command `overlap` with the options STAY. Its messages go to the file "stderr-CONTENDER". Sets PID. If STAY begins with
+# "until", `overlap` stays until `finish_contender CONTENDER`; the rest of STAY are further options of `overlap`.
 start_contender() {
 	local stay=${4/#until/-u $CELL/leave-$1}
 	# shellcheck disable=SC2086
@@ -332,8 +338,8 @@ start_contender() {
 		"${CLOCK[@]}" rlock "$(verb_of "$2")" "${@:5}" "$NAME" -- overlap "$3" "$(mode_of "$2")" $stay
 }
 
-# start_holder_family CONTENDER KIND LEDGER [OPTION...]: start_contender for a command whose children are hard to stop, see `overlap -C`.
-# Sets HOLDER. Returns when all are inside.
+# start_holder_family CONTENDER KIND LEDGER [OPTION...]: as start_contender, for a command whose children are hard to stop (see
+# `overlap -C`) and which stays until finish_contender. Sets HOLDER. Returns when the command and all its children are inside.
 start_holder_family() {
 	start_contender "$1" "$2" "$3" 'until -C' "${@:4}"
 	HOLDER=$PID
@@ -350,17 +356,17 @@ inside() {
 	sed -nE 's/^[0-9]+ (enter|child) [a-z]+ ([0-9]+)$/\2/p' "$1" 2>/dev/null
 }
 
-# all_inside LEDGER COUNT: whether exactly COUNT processes have gone in, a command's children included.
+# all_inside LEDGER COUNT: whether exactly COUNT processes have gone in, including children of commands.
 all_inside() {
 	[ "$(inside "$1" | wc -l)" = "$2" ]
 }
 
-# entered COUNT [LEDGER]: whether exactly COUNT commands have gone in.
+# entered COUNT [LEDGER]: whether exactly COUNT commands have gone in, not counting their children.
 entered() {
 	[ "$(times enter "${2:-$LEDGER}" | wc -l)" = "$1" ]
 }
 
-# times EVENT [LEDGER]: prints the times of this event in microseconds, one a line.
+# times EVENT [LEDGER]: prints the times at which this event happened, in microseconds, one a line.
 times() {
 	sed -n "s/ $1 .*//p" "${2:-$LEDGER}" 2>/dev/null
 }
@@ -370,7 +376,8 @@ is_well() {
 	! overlap -g "$1" 0 >/dev/null && is_held "$NAME"
 }
 
-# is_excluded KIND: whether a call that a hold of this kind excludes finds the lock busy.
+# is_excluded KIND: whether the lock is held by a hold of this kind: a call of a kind that such a hold excludes finds the lock
+# busy.
 is_excluded() {
 	local status=0
 	rlock "$(verb_of "$(excluded_kind "$1")")" -n "$NAME" -- true || status=$?
@@ -385,8 +392,8 @@ all_commands_run() {
 	done
 }
 
-# must_keep_lock KIND MIN_MS MAX_MS: call it after a fault. Waits for a random time between the two; then the lock must still be held, and
-# all processes of its command must run.
+# must_keep_lock KIND MIN_MS MAX_MS: call it after a fault. Waits for a random time from MIN_MS to MAX_MS. Then the lock must
+# still be held, and all processes of its command must run.
 must_keep_lock() {
 	injected 1
 	repeated 1
@@ -422,7 +429,8 @@ must_end() {
 	[[ " $1 " = *" $status "* ]] || violated "$3 ended with $status, not $1: $(said_by "$3")"
 }
 
-# must_say CONTENDER [PATTERN]: the contender must have printed one line that matches; without PATTERN, nothing.
+# must_say CONTENDER [PATTERN]: the contender must have printed one line, which matches PATTERN; without PATTERN, it must have
+# printed nothing.
 must_say() {
 	if [ $# = 1 ]; then
 		[ ! -s "stderr-$1" ]
@@ -431,8 +439,9 @@ must_say() {
 	fi || violated "$1 said: $(said_by "$1")"
 }
 
-# call COMMAND [ARG...]: runs COMMAND, which is killed after 30 s. Sets STATUS, and SAID to the lines of its messages. Records its time
-# without OWN_MS, the time that it needs even when no fault happens. More than CALL_LIMIT_MS is a violation.
+# call COMMAND [ARG...]: runs COMMAND, which is killed after 30 s. Sets STATUS, and SAID to the lines of its messages. Records how
+# long it took, less OWN_MS, the time that it needs even without a fault. If the difference is more than CALL_LIMIT_MS, that is a
+# violation.
 call() {
 	local start=${EPOCHREALTIME/./} ms
 	STATUS=0
@@ -443,9 +452,9 @@ call() {
 	mapfile -t SAID <stderr
 }
 
-# must_tell GOOD SAYS [BAD]: judges the last `call`. If its STATUS is one of GOOD, it must have printed one line that matches SAYS, or
-# nothing if SAYS is empty. If its STATUS is one of BAD, it must have printed one line, which matches the variable SAYS if that is set. With
-# IS_DEAF the line may be missing: the call had no working standard error.
+# must_tell GOOD SAYS [BAD]: judges the last `call`. If its STATUS is one of GOOD, it must have printed one line that matches
+# SAYS, or nothing if SAYS is empty. If its STATUS is one of BAD, it must have printed one line, which matches the variable SAYS
+# if that is set. Any other STATUS is a violation. With IS_DEAF the line may be missing: the call had no working standard error.
 must_tell() {
 	local told="status $STATUS, said: ${SAID[*]-}" says=${SAYS-}
 	if [[ " $1 " = *" $STATUS "* ]]; then
@@ -461,7 +470,8 @@ must_tell() {
 	fi
 }
 
-# calls STATUSES COMMAND [ARG...]: runs COMMAND, which must end with one of STATUSES. It must print one line if it fails, else nothing.
+# calls STATUSES COMMAND [ARG...]: runs COMMAND, which must end with one of STATUSES. If it fails, it must print one line; if it
+# succeeds, nothing.
 calls() {
 	call "${@:2}"
 	must_tell 0 '' "$1"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Faults in a cluster of three masters with a replica each. A master fails over by order, is killed, is killed right after a grant that its
-# replica does not have, or is stopped until its replica takes over. After each fault a slot moves to another master.
+# Faults in a cluster of three masters with a replica each. A replica takes over from a master in one of four ways: by order; the
+# master is killed; it is killed right after a grant that its replica does not have; or it is stopped until the replica is master.
+# After each fault a slot moves to another master.
 #
 # failovers.bash says what is promised.
 
@@ -59,7 +60,8 @@ replica_of() {
 	done
 }
 
-# fail_over_node NUMBER HOW: makes the replica of this master the master. From now on SERVER_SOCKET is that of the new master.
+# fail_over_node NUMBER HOW: makes the replica of this master take over (HOW: ordered, killed, granting, frozen), and waits until
+# it is the master. SERVER_SOCKET is then that of the new master. Sets FAULT_MS.
 fail_over_node() {
 	local replica
 	replica=$(replica_of "$1")
@@ -87,7 +89,7 @@ move_slot() {
 		[ "$to" = "$from" ] || ! is_master "$to" || break
 	done
 	begin_migration "$1" "$from" "$to" && move_keys "$1" "$from" "$to" || return
-	# Move the keys that were created during the first pass.
+	# Move the keys that were created while the first pass moved the others.
 	move_keys "$1" "$from" "$to"
 	end_migration "$1" "$from" "$to"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# Shells acquire and release a lock as fast as they can. Two commands that exclude each other must never run at the same time, and each call
-# must get its turn. No more commands may run than a semaphore has permits, each with a slot of its own, although callers are killed.
+# Shells acquire and release a lock as fast as they can. Two commands that exclude each other must never run at the same time, and
+# each call must get its turn. With a semaphore, no more commands may run than it has permits, each with a slot of its own,
+# although calls are killed.
 
 load chaos
 load ../lib/proxying
@@ -80,7 +81,7 @@ contend_for_permits() {
 	gap_ms=$(awk '$2 == "enter" { if (last && $1 - last > most) most = $1 - last; last = $1 } END { print int(most / 1000) }' all)
 	took "$gap_ms"
 	((gap_ms <= LIMIT_MS + SEM_LEASE_MS)) || violated "none went in for $gap_ms ms"
-	# The permits of killed calls are free again when their leases have ended and the next call acquires permits.
+	# The permits of killed calls become free when their leases have ended and another call acquires permits.
 	let_pass_ms $((SEM_LEASE_MS + 100))
 	must 'a permit is not free' rlock sem -n --permits $PERMITS --take $PERMITS "$NAME" -- true
 	must 'not all permits are free' redis_says $PERMITS get "$NAME"
@@ -93,17 +94,16 @@ contend_for_permits() {
 
 # ---- a lock that is released at the moment when another call begins to wait for it ----
 
-# The release must wake the waiter, which then acquires the lock immediately. Without the wake-up the waiter would try again after 2 s
-# at the soonest.
-# On a busy machine a wake-up can take longer than WOKEN_WITHIN_MS. Then the waiter's messages must show that it was woken, and it must have
-# the lock within LATEST_MS, which is less than 2 s.
+# The release must wake the waiter, which then acquires the lock immediately. If the wake-up is lost, the waiter tries again after
+# 2 s at the earliest. On a busy machine a wake-up can take longer than WOKEN_WITHIN_MS. So a later grant is also right if the
+# waiter's messages show that it was woken, and if it has the lock within LATEST_MS, which is less than 2 s.
 
-# Number of lanes that run at the same time: few, so that none waits for a processor.
+# Number of lanes that run at the same time: so few that no lane waits for a processor.
 LANES=2
 WOKEN_WITHIN_MS=200
 LATEST_MS=1900
-# The holder's command lasts for a random time up to this one, so that it ends while the waiter starts. In every second round a proxy
-# delays the replies to the waiter by LATE_MS: a release is then more likely to come between two of its requests.
+# The holder's command runs for a random time, at most this long, so that it ends while the waiter starts. In every second round a
+# proxy delays the replies to the waiter by LATE_MS: then a release is more likely to come between two of the waiter's requests.
 LEAVES_WITHIN_US=30000
 LATE_MS=4
 
@@ -118,7 +118,7 @@ hand_over() {
 	((ROUND % 2)) || via=$DIRECT_URL
 	draw 0 $LEAVES_WITHIN_US
 	rm -f "$LEDGER" "$LEDGER.mark"
-	# With a short lease: a lost wake-up delays the test by 5 s at most.
+	# Set a short lease, so that a lost wake-up delays the test by 5 s at most.
 	RLOCK_URL=$DIRECT_URL start_contender holder "$1" "$LEDGER" "-f $DRAWN" -t 5s
 	holder=$PID
 	POLL_US=1000 wait_until 20 test -s "$LEDGER"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The processes of a command try to escape, in the ways that tests/tools/escape.c lists. rlock, its renewer or both are killed while they
-# wait, at the grant, while the command runs, during its termination, or during the release.
+# The processes of a command try to escape, in the ways that tests/tools/escape.c lists. rlock, its renewer or both are killed:
+# while they wait, when the lock is granted, while the command runs, during its termination, or during the release.
 #
 # Promised: with --wait-all, or when the command is terminated, all its processes have ended before another owner acquires the lock. If both
 # rlock and its renewer were killed, nothing is promised.
@@ -24,14 +24,14 @@ plan() {
 	MOMENT=${MOMENTS[index / 3 % 5]}
 	END=${ENDS[(index + index / 15) % 4]}
 	KIND=${KINDS[(index / 3 + index / 60) % 4]}
-	# When END would send SIGTERM to rlock, it would already be dead: use --max-run instead.
+	# rlock cannot be sent SIGTERM if it has been killed before that: let --max-run end the command instead.
 	if [ "$END" = sigterm ] && [ "$VICTIM" != renewer ] && [[ $MOMENT = @(wait|grant|run) ]]; then
 		END=max_run
 	fi
 	shuffle "${ESCAPERS[@]}"
 	draw 1 ${#SHUFFLED[@]}
 	ESCAPING=("${SHUFFLED[@]:0:DRAWN}") UNSEEING=()
-	# Half of the rlocks may not read /proc of undumpable processes, as for users without capabilities.
+	# In half of the cells rlock may not read /proc of undumpable processes, as if a user without capabilities had started it.
 	if (($1 % 2)) && setpriv "$BLIND" true 2>/dev/null; then
 		UNSEEING=(setpriv "$BLIND")
 	fi
@@ -157,8 +157,8 @@ judge() {
 	}
 	[ "$KILLED" = both ] || [ "$(<entered)" = alone ] || violated 'another owner beside processes of the command'
 	must_end 0 "$CHECKER" 'the next one'
-	# In other cells do not end the command: rlock must terminate it. That can come after the checker's turn, if the renewer was killed
-	# while it waited.
+	# End the command only in these cells. In the others rlock must terminate it, which can happen after the checker has had
+	# the lock, if the renewer was killed while it waited.
 	if [ "$END" = wait_all ] || [[ $KILLED = @(rlock|both) ]]; then
 		end_commands
 	fi

@@ -1,15 +1,16 @@
-# The load under which servers fail over, and checks of the result. Shells take turns. A long holder and its contender change places
-# whenever the lock is lost. For each fault, fair waiters queue up, and one of them is killed. Sourced after chaos.bash by a
-# scenario, which defines "server_of NAME": it prints the number of the server that has this lock now.
+# The load under which servers fail over, and checks of the result. Shells take turns with some locks. Two more shells compete for
+# a lock that one of them holds for as long as it can: when it loses the lock, the other one acquires it. For each fault, fair
+# waiters queue up, and one of them is killed. Sourced after chaos.bash by a scenario, which defines "server_of NAME": it prints
+# the number of the server that has this lock now.
 #
-# Promised: no waiter hangs, and each ends with 0, or with 76 if its lock was lost. The fair order of live waiters is kept. With
-# --replicas 1 and min-replicas-to-write 1 no two commands are inside at the same time. (Without them Redis may lose locks that it
-# granted.)
+# Promised: no waiter hangs, and each exits with 0, or with 76 if its lock was lost. Live waiters for the fair lock acquire it in
+# their order. With --replicas 1 and min-replicas-to-write 1 no two commands are inside at the same time. (Without them Redis may
+# lose locks that it granted.)
 #
-# Replicas on the same machine receive each write immediately. So lose_grant makes a server crash right after a grant that none of
-# its replicas has.
+# Replicas on the same machine receive each write immediately, so a crash alone loses no grant. Therefore lose_grant makes a
+# server crash right after a grant that it could not send to its replicas.
 
-# The scenario sets FAULT_MS, and uses SERVER_OPTIONS.
+# A scenario sets FAULT_MS, and starts its servers with SERVER_OPTIONS.
 
 WAITERS=10
 SERVER_OPTIONS=(--min-replicas-to-write 1)
@@ -20,7 +21,7 @@ need_replicas() {
 	for number; do on "$number" redis config set min-replicas-to-write 1 >/dev/null; done
 }
 
-# Milliseconds on the clock of the ledgers.
+# boottime_ms: prints the time in milliseconds on the clock of the ledgers.
 boottime_ms() {
 	echo $(($(now_us) / 1000))
 }
@@ -38,7 +39,8 @@ turn() {
 	esac
 }
 
-# enter_in_order NAMES...: takes turns under each NAMES, until the file "done" exists. Each NAMES must have the lock "a" in it.
+# enter_in_order NAMES...: acquires the locks of the first NAMES, then of the second, and so on from the start, until the file
+# "done" exists. Each NAMES is a list of locks, and must contain the lock "a", to which the ledger belongs.
 enter_in_order() {
 	local -i next=1
 	until [ -e 'done' ]; do
@@ -47,7 +49,7 @@ enter_in_order() {
 	done
 }
 
-# hold_long: holds the lock "long" until the file "done" exists. Two of them run: one waits while the other one has the lock.
+# hold_long: holds the lock "long" until the file "done" exists. Two shells run this: one waits while the other one has the lock.
 hold_long() {
 	until [ -e 'done' ]; do WAIT=1h turn run long overlap ledger-long exclusive -u "$PWD/done"; done
 }
@@ -58,7 +60,7 @@ start() {
 	STARTED+=($!)
 }
 
-# must_all_end CONTENDER: all processes in STARTED must end. CONTENDER is their name in a violation.
+# must_all_end CONTENDER: each process in STARTED must end within 120 s. CONTENDER: what a violation calls such a process.
 must_all_end() {
 	local pid
 	for pid in "${STARTED[@]}"; do
@@ -93,7 +95,7 @@ queue_up() {
 	kill -KILL "${STARTED[DRAWN]}" "$rlock"
 	unset "STARTED[DRAWN]"
 	QUEUED=$(seq $WAITERS | grep -vx "$DRAWN" | paste -s -d ' ')
-	# Wait for a replica: a server that crashes loses what no replica has received.
+	# Wait until a replica has received the queue: otherwise a server that crashes would lose it.
 	wait_until 10 has_replicated
 }
 
@@ -109,11 +111,12 @@ serve_queue() {
 lose_grant() {
 	local number
 	for number in "${@:2}"; do freeze_server "$number"; done
-	# Write more than the sockets can buffer: later writes for the replicas then stay in the memory of SERVER.
+	# Write more than the sockets to the frozen replicas can buffer, so that later writes stay in the memory of SERVER.
 	on "$1" redis eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 'filler{late}' $((1 << 25)) >/dev/null
 	rm -f leave-late
 	IS_LATE=yes
-	# Give it a long lease: it must not renew, and so notice the loss, before the other shell has the lock.
+	# Give the shell a long lease: otherwise a renewal could find the loss, and let the shell end, before the other one has
+	# the lock.
 	LEASE=20s start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
 	wait_until 10 on "$1" is_held late || return
 	start turn run late overlap ledger-late exclusive -u "$PWD/leave-late"
@@ -121,7 +124,7 @@ lose_grant() {
 	for number in "${@:2}"; do thaw_server "$number"; done
 }
 
-# find_grant: after lose_grant, one of the two shells must have the lock in the end.
+# find_grant: after lose_grant, one of its two shells must acquire the lock within 30 s.
 find_grant() {
 	[ "$IS_LATE" ] || return 0
 	IS_LATE=
@@ -129,8 +132,8 @@ find_grant() {
 	: >leave-late
 }
 
-# inject_faults NUMBER COUNT FUNCTION NAMES...: under load, calls FUNCTION 1 to FUNCTION COUNT. Each call must cause a fault, and set
-# FAULT_MS. The shells lock NAMES.
+# inject_faults NUMBER COUNT FUNCTION NAMES...: under load, calls FUNCTION 1 to FUNCTION COUNT. Each call must cause one fault,
+# and set FAULT_MS to the time of it (boottime_ms). The shells take turns with the locks NAMES.
 inject_faults() {
 	local number STARTED=() load IS_LATE=
 	: >lost

@@ -5,7 +5,7 @@
 
 load chaos
 
-# Each cell starts a server of its own, which has not loaded any script yet.
+# Each cell starts a server of its own, so the server has not loaded any script yet.
 setup_file() { :; }
 teardown_file() { :; }
 setup() {
@@ -20,7 +20,7 @@ COUNT_HOLDS='
 	end'
 
 # take_locks KIND WAITER_KIND: acquires a lock for this shell, one for each of two owners, and one for a command that runs until
-# finish_contender. Two calls wait for the last: one without a limit, and one for 4 s.
+# finish_contender. Two calls wait for the lock of that command: one without a limit, and one for 4 s.
 take_locks() {
 	calls 0 rlock "$LOCK" -t 3s --pid "$BASHPID" script
 	calls 0 rlock "$LOCK" -l 60s --owner job owner
@@ -70,7 +70,7 @@ fill() {
 	redis config set maxmemory 1
 	injected
 	none_gets_in
-	# Longer than the leases of 3 s: without renewals these locks would expire.
+	# Wait for longer than the leases of 3 s: locks that are not renewed expire in this time.
 	pause_for 3.3
 	must 'the lock of a script was not renewed' is_held script
 	must 'the lock of a command was not renewed' is_well "$LEDGER"
@@ -78,9 +78,10 @@ fill() {
 	calls 0 rlock renew --owner job -l 60s owner
 	calls 0 rlock unlock script
 	calls 0 rlock unlock --owner job owner
-	# Not by `calls`: when it succeeds, it prints a line that names the owner.
+	# Use `must` instead of `calls`, since unlock --force prints a line when it succeeds: it names the owner.
 	must 'the lock of a gone owner was not broken' rlock unlock --force forgotten
-	# The wait of 4 s is over: 75 if another owner held the lock at the last attempt, 69 if the server had no memory to queue the waiter.
+	# The call that waits for 4 s must end: with 75 if another owner held the lock at its last attempt, or with 69 if the
+	# server had no memory to queue the waiter.
 	must_end '75 69' "$HASTY" hasty
 	[ ! -e ledger-hasty ] || violated 'the waiter whose time was over acquired the lock'
 	finish_contender holder

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # bats file_tags=alone
-# Some processes hang, and any process that reads their environment hangs as well: unrelated processes, some of the command's own, or both.
-# Meanwhile the command must be terminated. Promised: all its processes end in time, as if no process hung.
+# Some processes hang, and any process that reads their environment hangs as well: unrelated processes, some of the command's own,
+# or both. Meanwhile rlock must terminate the command. Promised: all its processes end in time, as if no process hung.
 #
-# A busy machine delays a termination by parts of a second anyway, so LATE_US allows for that; other files measure it. An rlock that waits
-# for a hung process would never end.
+# A busy machine delays a termination by parts of a second, so LATE_US allows for that; other files measure this delay. The test
+# still finds an rlock that waits for a hung process, since that rlock would never end.
 
 load chaos
 
@@ -40,13 +40,13 @@ hung_stranger() {
 	hangs "$PID"
 }
 
-# Allowed delay of a termination: a busy machine causes less.
+# How late a termination may be. A busy machine causes less delay.
 LATE_US=1000000
 GRACE_MS=300
-# All processes must have ended this long after the grace time.
+# All processes must have ended at the latest this long after the grace time.
 KILLED_WITHIN_US=500000
 
-# What happens to rlock or its renewer, so that the other one must terminate the command.
+# What happens to rlock or to its renewer before the command must be terminated. The other one of the two must then do it.
 LOSSES=('nothing is lost' 'rlock is killed' 'rlock is stopped' 'the renewer is killed' 'the renewer is stopped')
 
 # holds_beside_hung NUMBER OPTION...: starts a holder, whose rlock runs under tests/bin/hung. When all its processes are inside, makes

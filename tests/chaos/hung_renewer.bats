@@ -5,10 +5,11 @@
 load chaos
 load ../lib/hung_file_system
 
-# System calls of a renewer in an iteration of its loop, and in a renewal.
+# The system calls that a renewer makes in each iteration of its loop, and in a renewal.
 RENEWER_CALLS=ppoll,poll,sendto,recvfrom,read,timerfd_settime
 
-# hold_hanging HOW NUMBER: starts the cell's holder with a short lease, and prepares what will make its renewer hang. Sets HOLDER, RENEWER.
+# hold_hanging HOW NUMBER: starts the cell's holder with a short lease, and prepares what will make its renewer hang (HOW: an
+# element of WAYS). Sets HOLDER and RENEWER.
 hold_hanging() {
 	case $1 in
 	call)

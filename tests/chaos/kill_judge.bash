@@ -1,10 +1,10 @@
-# Checks what follows from a signal, by the rules of kill_matrix, until the lock of a cell is free again. killed.bats has the cells and
-# their processes.
+# Checks the effects of a signal against the rules of kill_matrix, until the lock of a cell is free again. killed.bats has the
+# cells and their processes.
 
-# The delay that a busy machine can add to whatever must happen immediately.
+# The delay that a busy machine can add to an event that must come immediately.
 SLACK_US=1000000
 
-# by TEXT US LIMIT_US: the event TEXT happened at US, which must not be later than LIMIT_US.
+# by TEXT US LIMIT_US: records a violation if the event TEXT, which happened at US, came later than LIMIT_US.
 by() {
 	(($2 <= $3)) || violated "$1 $((($2 - $3) / 1000)) ms too late"
 }
@@ -16,7 +16,7 @@ processes_end() {
 	: "${GONE_US:=$(now_us)}"
 }
 
-# all_run PID...: all of these must run. The grandchild need not, if the cell's signal kills it.
+# all_run PID...: all these processes must run, except a grandchild to which the cell has sent a deadly signal.
 all_run() {
 	local pid
 	for pid; do
@@ -29,7 +29,7 @@ go_on() {
 	kill -s CONT "${HIT[@]}" 2>/dev/null || :
 }
 
-# end_processes: ends the command, after its other processes.
+# end_processes: first kills the command's other processes, then ends the command itself.
 end_processes() {
 	local pid
 	for pid in "${OTHERS[@]}"; do
@@ -41,8 +41,8 @@ end_processes() {
 	processes_end
 }
 
-# next_is_in LIMIT_US: the contender must have acquired the lock by LIMIT_US, plus SLACK_US. Records the time from the fault until then,
-# unless this test decided it by ending the processes.
+# next_is_in LIMIT_US: the contender must have acquired the lock at LIMIT_US + SLACK_US or before. Records the time from the fault
+# until then, unless the test itself ended the processes and so determined that time.
 next_is_in() {
 	local at_us
 	must_end 0 "$CONTENDER" contender
@@ -52,7 +52,7 @@ next_is_in() {
 }
 
 # unlock_says STATUS: the caller's unlock must exit with STATUS. In a cell whose server comes back late, the unlock is repeated
-# until then.
+# until it reaches the server.
 unlock_says() {
 	local status tries
 	for ((tries = 0; tries < 20; tries++)); do
@@ -64,8 +64,8 @@ unlock_says() {
 	[ "$status" = "$1" ] || violated "unlock said $status, not $1"
 }
 
-# run_beside_next: the processes run without the lock, while the next holder has it. Then the stopped processes continue, or all are
-# killed.
+# run_beside_next: the command's processes must run on without the lock, while the next holder has it. Then the cell continues the
+# stopped processes, or kills all of them.
 run_beside_next() {
 	local since_us
 	next_is_in "$LEASE_END_US"
@@ -82,12 +82,13 @@ run_beside_next() {
 	fi
 	processes_end
 	[ "$SIGNAL" != STOP ] || by 'the processes were stopped' "$GONE_US" $((since_us + SLACK_US))
-	# An unlock that reached no server leaves the hold file, so that it can be repeated. Call unlock once more: a call that looks for a
-	# hold removes the hold files of processes that have ended.
+	# An unlock that reached no server leaves the hold file, so that the unlock can be repeated. Call unlock once more: a call
+	# that searches for a hold removes the hold files of processes that have ended.
 	[ "$OUTCOME-$SERVER" != expires-gone ] || rlock unlock --connect-timeout 500ms "$NAME" 2>/dev/null || :
 }
 
-# run_protected: the processes keep the lock for longer than a lease. Then they end, or the caller unlocks.
+# run_protected: the processes must run on, and keep the lock, for longer than a lease. Then the cell ends them, or the caller
+# unlocks.
 run_protected() {
 	local left_us=$((FAULT_US + LEASE_MS * 1300 - $(now_us)))
 	((left_us <= 0)) || let_pass_ms $((left_us / 1000))
@@ -111,8 +112,8 @@ run_protected() {
 	fi
 }
 
-# end_by_fault: the fault ends the command or its lock (leaves, ends, in_time). The contender comes after the fault, after the end of the
-# processes, or after the lease.
+# end_by_fault: the fault has ended the command or its lock (the words leaves, ends, in_time). The contender must acquire the lock
+# soon after the fault, the end of the processes, or the end of the lease, by the word in FREE.
 end_by_fault() {
 	local free_us=$FAULT_US
 	case $PROCESSES in
@@ -137,13 +138,13 @@ end_by_fault() {
 	fi
 }
 
-# ends_so: rlock, or the caller, must end with the status and message of the outcome, in time.
+# ends_so: rlock, or the caller, must end in time, with the status and the message of the outcome.
 ends_so() {
 	local status=$STATUS limit_us=$((LEASE_END_US + SLACK_US))
 	[ "$status" != signal ] || status=$((128 + $(kill -l "$SIGNAL")))
 	must_end "$status" "${RLOCK:-$CALLER}" holder
 	wait "$ENDED_JOB"
-	# rlock tries to release a lost lock once at least, for a second.
+	# rlock makes at least one attempt to release a lost lock, which can take a second.
 	[ "$OUTCOME" != stopped ] || limit_us=$((limit_us + 1000000))
 	[[ $OUTCOME != @(stopped|*_unheard) ]] || by 'rlock ended' "$(<gone-rlock)" $limit_us
 	case $SAYS in

@@ -28,18 +28,20 @@ WITH_SEM=("${KINDS[@]}" sem)
 
 LEASE_MS=1000
 GRACE_MS=100
-# How long after the last renewal a command is stopped, if its lease is not renewed: see LEASES in rlock(7).
+# How long after the last successful renewal COMMAND gets SIGTERM: the lease, less 2 ms of drift, the 200 ms from SIGKILL to its
+# end, and the grace time (LEASES in rlock(7)).
 LOST_MS=$((LEASE_MS - 2 - 200 - GRACE_MS))
-# An outage or a pause that must change nothing ends this long after the last renewal. The rest of LOST_MS is for the next renewal.
-# rlock tries it twenty times in a lease. Proxy and server can each stall for almost STALL_MS without a report.
+# An outage or a pause that must change nothing ends at the latest this long after the last renewal. The rest of LOST_MS is needed
+# for the next renewal: rlock attempts one twenty times in a lease, and the processes on the way, such as proxy and server, can
+# each stall for almost STALL_MS without a report of the metronome.
 HARMLESS_US=$(((LOST_MS - LEASE_MS / 20 - 3 * STALL_MS) * 1000))
 # Longest time that a reply is on its way.
 IN_FLIGHT_US=40000
 
 # ---- the processes that take part ----
 
-# hold_for_command: starts an rlock that holds the lock through the proxy. Its command has three more processes, two of which are
-# hard to stop.
+# hold_for_command: starts an rlock that holds the lock for a command, over the proxy. The command has three more processes, two
+# of which are hard to stop.
 hold_for_command() {
 	local pid
 	start_holder_family holder "$KIND" "$LEDGER" "${OF_SEM[@]}" -t "${LEASE_MS}ms" --grace "${GRACE_MS}ms" || return
@@ -105,15 +107,16 @@ lose_server() {
 	injected
 }
 
-# wait_for_us US: waits until that time.
+# wait_for_us US: waits until the time US.
 wait_for_us() {
 	local left_ms=$((($1 - $(now_us)) / 1000))
 	((left_ms <= 0)) || let_pass_ms "$left_ms"
 }
 
 # inflict: sends the signal and loses the server at the same moment, in random order. The server is lost first if it must miss the
-# release that the signal causes. Then a pause ends, or the server comes back. Sets FAULT_US, BACK_US, and LEASE_END_US: when the
-# lease ends on the server if nothing renews it; FAULT_US if the lock is free already. Fails if a step took longer than planned.
+# release that the signal causes. Then ends the pause, or brings the server back. Sets FAULT_US; BACK_US, 0 unless the server is
+# back; and LEASE_END_US, when the lease ends on the server if nothing renews it, FAULT_US if the lock is already free. Fails if a
+# step took longer than planned.
 inflict() {
 	local renewed_us known_us
 	BACK_US=0
@@ -130,14 +133,15 @@ inflict() {
 	LEASE_END_US=$(lease_end_us)
 	known_us=$FAULT_US
 	if ((LEASE_END_US == 0)); then
-		# The lock was released before the outage, and needs no renewal.
+		# The lock was released before the server was lost: there is no lease that an outage could end.
 		LEASE_END_US=$FAULT_US
 	else
 		renewed_us=$((LEASE_END_US - LEASE_MS * 1000))
-		# The last renewal must have been in time: the effects of the signal need the rest of the lease.
+		# Fail if the last renewal was late: what the signal causes needs the rest of the lease.
 		((FAULT_US - renewed_us < (LEASE_MS / 3 + 70) * 1000)) || return
 		known_us=$renewed_us
-		# The reply to a renewal right before the outage may be lost. rlock then counts from the renewal before that.
+		# The reply to a renewal right before the outage may be lost. rlock then counts the lease from the renewal before
+		# that one.
 		((FAULT_US - renewed_us > IN_FLIGHT_US)) || known_us=$((renewed_us - LEASE_MS * 1000 / 3))
 	fi
 	if [ "$SIGNAL" = PAUSE ]; then
@@ -158,8 +162,9 @@ inflict() {
 
 # ---- cells ----
 
-# cell NUMBER KIND|any: runs a cell of ROWS. NUMBER goes through all cells in steps of 37, which has no factor in common with 4
-# columns and 31 or 12 rows. A cell for which the machine was too busy is tried again.
+# cell NUMBER KIND|any: runs one cell: a row of ROWS in one state of the server. Successive NUMBERs choose cells that are 37
+# apart, and so choose all: 37 has no factor in common with the number of cells, which is 4 states times 31 or 12 rows. A cell for
+# which the machine was too busy is tried again.
 cell() {
 	local cells=$((4 * ${#ROWS[@]})) index kind=$2 words begun_us
 	index=$((($1 - 1) * 37 % cells))
@@ -176,7 +181,8 @@ cell() {
 		# Delete the proxy's sockets and the end-commands, but keep the cell's own messages.
 		find "$CELL" -mindepth 1 ! -name cell-stderr -delete
 	done
-	# A cell whose every attempt met a busy machine has tested nothing, and does not fail.
+	# Fail if every attempt failed although the machine was not busy. Otherwise the cell has tested nothing, and does not
+	# fail.
 	runs_smoothly_since "$begun_us" && return 1
 	echo "# the machine was too busy for: $WHERE" >&3
 }
@@ -189,7 +195,7 @@ try_cell() {
 	# Forget the processes of the attempt before, which must get no signal.
 	unset -v RLOCK RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
 	OTHERS=()
-	# Acquire all permits of a semaphore, one or several: no other command is then inside.
+	# If the lock is a semaphore, acquire all its permits, one to three, so that no other command can be inside.
 	draw 1 3
 	PERMITS=$DRAWN OF_SEM=() KEPT=
 	[ "$KIND" != sem ] || OF_SEM=(--permits "$PERMITS" --take "$PERMITS") KEPT="$NAME|rlock_total:{$NAME}"
@@ -200,7 +206,7 @@ try_cell() {
 	esac || return
 	contend
 	let_some_pass $((LEASE_MS / 3))
-	# A pause or an outage that lasted longer than planned is another fault; try again.
+	# If a pause or an outage lasted longer than planned, it was another fault than that of the cell: try again.
 	inflict || return
 	repeated
 	judge
@@ -212,8 +218,9 @@ try_cell() {
 	cat "$RECORD" >>"$scenario"
 }
 
-# matrix COUNT KIND TARGET|...: runs COUNT cells of the rows of these targets. If COUNT is below their number, cells of all sorts
-# are among them.
+# matrix COUNT KIND|any TARGET|...: runs COUNT cells. A cell is a row of kill_matrix for one of these targets, with one of its
+# signals, and one state of the server. If COUNT is less than the number of cells, those that are run still differ in all of
+# these.
 matrix() {
 	local target signals outcomes signal
 	ROWS=()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# A network fault hits each request, one after the other, of each use of a lock (uses.bash).
+# For each use of a lock (uses.bash), a network fault hits its first request, then in another repetition the second one, and so
+# on.
 #
-# Promised: no hold counts twice, and none stays for longer than a lease. A call that acquires repeats its request for a second at
-# least, also with -n; a call that releases does so for 5 s. So the user does not notice a fault of a few hundred milliseconds.
-# `renew`, `unlock --owner` and `unlock --force` do not retry: they may end with 69 and one line, and succeed when called again. The command
-# runs once at most, and other waiters keep their positions in the queue.
+# Promised: no hold counts twice, and no hold stays for longer than a lease. A call that acquires a lock repeats its request for
+# at least a second, also with -n. A call that releases does so for 5 s. So the user does not notice a fault of a few hundred
+# milliseconds. `renew`, `unlock --owner` and `unlock --force` do not retry: they may end with 69 and one line, and succeed when
+# called again. The command runs once at most, and other waiters keep their positions in the queue.
 
 load chaos
 load ../lib/proxying
@@ -12,7 +13,7 @@ load uses
 
 USES=(free nested names fence at_least long busy no_wait gives_up force lock unlock renew owner owner_unlock owner_renew)
 FAULTS=(drop-reply cut-before stall-reply end-reply garbage trickle)
-# A waiter that could not leave the queue counts as alive for 5 s more, so its keys may stay longer.
+# Allow more time for keys to disappear: a waiter whose request to leave the queue was lost counts as alive for 5 s more.
 LEFT_WITHIN_S=15
 NEXT_SWEEPS=yes
 
@@ -40,7 +41,7 @@ disturbed() {
 	FAULT=${FAULTS[($1 - 1) / ${#USES[@]} % ${#FAULTS[@]}]}
 	begin_uses "$2"
 	start_proxy || return
-	# Calls that do not retry may end with 69, but not if the reply is only slow.
+	# The calls that do not retry may end with 69. But if the reply is only slow (trickle), they must succeed.
 	[[ $FAULT = trickle || $use != @(renew|owner_*|force) ]] || asks_once=69
 	for ((NTH = 1; ; NTH++)); do
 		NAME=$lock$NTH. WHERE="request $NTH: $FAULT, $cell"

@@ -18,7 +18,7 @@ WAITERS=20
 # A waiter without a wait time gives up when it has been without a server for this long.
 LOST_SERVER_US=60000000
 
-# choose_server DIRECTORY PID: from now on the tests query this server.
+# choose_server DIRECTORY PID: from now on the cell uses this server.
 choose_server() {
 	export SERVER_DIR=$CELL/$1 SERVER_SOCKET=$CELL/$1/redis.sock SERVER_PID=$2
 }
@@ -37,8 +37,8 @@ serve() {
 	fi
 }
 
-# is_copied: whether the replica has all writes that the master has acknowledged. WAIT covers only the writes of its own connection, so
-# publish first: the replica acknowledges this write after all earlier ones.
+# is_copied: whether the replica has all writes that the master has carried out. WAIT covers only the writes of its own
+# connection, so PUBLISH over it first: the replica acknowledges that after all earlier writes.
 is_copied() {
 	[ "$(printf '%s\n' 'publish news 1' 'wait 1 1000' | redis - | tail -n 1)" = 1 ]
 }
@@ -59,7 +59,8 @@ are_subscribed() {
 	[ "$(redis client list type pubsub | wc -l)" = "$1" ]
 }
 
-# begin_queue KIND: starts WAITERS calls that wait for the holder's lock; if the holder reads, writers and readers in turn. Sets QUEUE.
+# begin_queue KIND: starts WAITERS calls that wait for the holder's lock. KIND: the holder's kind, and that of the waiters; but if
+# it is read, writers and readers wait in turn. Sets QUEUE to their pids.
 begin_queue() {
 	local number kind=$1
 	QUEUE=()
@@ -67,7 +68,8 @@ begin_queue() {
 		[ "$1" != read ] || kind=$( ((number % 2)) && echo read || echo write)
 		start_contender "$number" "$kind" "$LEDGER" '-f 2000' -t 3s -w 60s
 		QUEUE+=("$PID")
-		# Wait until the first one, a writer if the holder reads, is in the queue: a reader before it would acquire the lock immediately.
+		# Wait until the first call is in the queue. If the holder reads, that call is a writer, and a reader that came
+		# before it would acquire the lock immediately.
 		((number > 0)) || wait_until 20 are_subscribed 1 || return
 	done
 	wait_until 20 are_subscribed $WAITERS
@@ -80,10 +82,12 @@ restart() {
 	WHERE="data $DATA, $WHERE"
 	serve || return
 	if [ "$DATA" = lost ]; then
-		# This holder gets a ledger of its own: until it notices the loss, its command may run at the same time as the next holder's.
+		# Give this holder a ledger of its own: until it finds that the lock is lost, its command may run at the same time
+		# as that of the next holder.
 		start_holder_family holder "$2" ledger-lost -t 3s || return
 	else
-		# The lease must be longer than the server is away, even if a busy machine starts it late.
+		# The lease must be longer than the time for which the server is away, even if a busy machine starts the server
+		# late.
 		start_contender holder "$2" "$LEDGER" until -t 9s
 		HOLDER=$PID turns=$((turns + 1))
 		wait_until 20 entered 1 || return
@@ -129,7 +133,7 @@ stay_away() {
 	start_contender brief "$kind" ledger-brief '-f 0' -w 3s
 	brief=$PID
 	wait_until 20 are_subscribed 2 || return
-	# Read the clock before the crash: the waiters count from when they notice it.
+	# Read the clock before the crash: the waiters count their time from when they notice it, so this time is never too short.
 	since_us=$(now_us)
 	crash || return
 	injected
@@ -137,7 +141,7 @@ stay_away() {
 	must_end 69 "$brief" brief
 	took_us=$(($(now_us) - since_us))
 	((took_us < 10000000)) || violated "a wait time of 3 s took $((took_us / 1000)) ms"
-	# The holder's lease of 60 s counts from its last renewal.
+	# The holder ends when its lease of 60 s, which counts from its last renewal, is about to end.
 	wait_until 70 is_gone "$HOLDER"
 	must_end 76 "$HOLDER" holder
 	wait_until 70 is_gone "$patient"

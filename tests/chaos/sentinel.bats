@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Failovers by real sentinels, one after the other: half of them by order, the others because the master was killed. Every second master
-# is killed just after a grant that no replica has received. failovers.bash says what is promised.
+# Failovers by real sentinels, one after the other: half of them by order, the others because the master was killed. Half of the
+# killed masters die just after a grant that no replica has received. failovers.bash says what is promised.
 
 # failovers.bash reads FAULT_MS.
 

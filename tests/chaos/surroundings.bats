@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock inherits unusual things from its parent: closed, full or broken streams, and signals that are ignored or blocked. Or a pid that it
-# knows now belongs to another process. uses.bash says what must be true afterwards.
+# rlock inherits unusual things from its parent: closed, full or broken streams, and signals that are ignored or blocked. Or a
+# process that rlock knows has ended, and its pid now belongs to another process. uses.bash says what must be true afterwards.
 
 load chaos
 load uses
@@ -26,14 +26,15 @@ spoilt_streams() {
 	[[ $how != '> >(:)' ]] || IS_UNREAD=yes
 	for use in "${USES[@]}"; do
 		injected
-		# Only a use that prints a token or a TTL may fail with 71. The other uses need no stream.
+		# Only a use that prints a token or a TTL may fail with 71. The other uses must succeed, since they need no
+		# stream.
 		try "$use" "$([[ $use-$KIND != @(renew-*|lock-plain|lock-fair) ]] || echo 71)" || return 0
 	done
 }
 
 SIGNALS=(CHLD PIPE TERM INT HUP QUIT USR1 ALRM TSTP)
 
-# spoilt_signals NUMBER: does each use with one signal ignored or blocked, in every third cell in a session of its own.
+# spoilt_signals NUMBER: does each use with one signal ignored or blocked. In every third cell the call has a session of its own.
 spoilt_signals() {
 	local how=ignore use
 	(($1 % 2 == 0)) || how=block
@@ -61,7 +62,7 @@ reused_pid() {
 	while IFS= read -r line; do
 		if [[ $line = broken:* ]]; then broke "$line"; else violated "$line"; fi
 	done <found
-	# In some cases rlock and its renewer are killed, and the lock stays.
+	# Some cases kill both rlock and its renewer, so their lock stays: delete it.
 	redis del "$NAME" >/dev/null
 }
 

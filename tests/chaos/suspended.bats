@@ -33,11 +33,11 @@ suspend() {
 	must_say holder
 }
 
-# A command must be gone this soon after rlock and its renewer continue: they find and kill its processes.
+# When rlock and its renewer continue, they must find and kill all processes of the command within this time.
 KILLED_WITHIN_MS=3000
 
-# suspend_all NUMBER KIND: a cell in which rlock and its renewer stop for longer than the lease, every other time with the command. A
-# contender acquires the lock, and keeps it.
+# suspend_all NUMBER KIND: a cell in which rlock and its renewer stop for longer than the lease; in every other cell the command's
+# processes stop as well. Meanwhile a contender acquires the lock, and must keep it.
 suspend_all() {
 	local all contender pid gone_us went_on_us=0
 	hold_for_a_while "$2" || return
@@ -56,7 +56,7 @@ suspend_all() {
 	must 'no other process acquired the lock' wait_until 20 all_inside ledger-contender 1
 	let_some_pass 700
 	shuffle "${all[@]}"
-	# Measure from when the first of rlock and its renewer can act.
+	# Measure from the moment when the first of the two, rlock or its renewer, is continued.
 	for pid in "${SHUFFLED[@]}"; do
 		[[ $went_on_us != 0 || " $HOLDER $RENEWER " != *" $pid "* ]] || went_on_us=$(now_us)
 		kill -CONT "$pid" 2>/dev/null || :
@@ -68,7 +68,7 @@ suspend_all() {
 		violated 'it runs on'
 	fi
 	must_end 76 "$HOLDER" holder
-	# Check for longer than its lease.
+	# Check this for longer than the contender's lease.
 	must 'the next one lost the lock' stays_true_for 4.2 is_well ledger-contender
 	finish_contender contender
 	must_end 0 "$contender" contender
@@ -109,7 +109,7 @@ step_the_clock() {
 	must_end 75 "$briefly" briefly
 	took_us=$(($(now_us) - begun_us))
 	((took_us >= 1400000 && took_us < 10000000)) || violated "one waited $((took_us / 1000)) ms for 1500 ms"
-	# Set the clock back, or an hour further.
+	# Set the clock right again, or to two hours ahead of the right time.
 	choose 0 7200
 	step_clock clock "$CHOSEN"
 	must 'the holder lost the lock' stays_true_for 3.2 is_well "$LEDGER"

@@ -10,7 +10,7 @@ load chaos
 
 SHELLS=(bash dash)
 ROUNDS=8
-# Longer than a job takes from its start to its end, so that each moment of it is met.
+# The longest pause before a key. It is longer than a job takes, so keys come at each moment of a job.
 MOMENT_MAX_US=12000
 
 # choose_cell NUMBER: sets KIND, VERB and SHELL_NAME for this cell.
@@ -24,11 +24,12 @@ choose_cell() {
 # in_terminal: runs the script for ptyrun on standard input. Stores the output of the terminal in the file "shown", and the values
 # of each "status" as a line of "statuses".
 in_terminal() {
-	# Let bash use readline, as for users: it then takes the terminal back at each prompt. Without readline, a key can make bash lose the
-	# terminal and exit, whatever the job is.
+	# Let bash use readline, as for users: it then takes the terminal back at each prompt. Without readline, a key can make
+	# bash lose the terminal and exit, even if rlock does everything right.
 	local command=("$SHELL_NAME" -i)
 	[ "$SHELL_NAME" != bash ] || command=(bash --norc --noprofile -i)
-	# ignoreeof: a key that comes while the shell reads can look like the end of its input, and the shell would exit.
+	# Set ignoreeof, or the shell could exit: Ctrl-C, Ctrl-\ or Ctrl-Z while it reads a line can look to it like the end of
+	# its input.
 	{ echo 'send set -o ignoreeof' && cat; } | ptyrun "${command[@]}" >shown 2>&1 ||
 		violated "the terminal does not answer: $(tail -n 12 shown | tr '\n' ';')"
 	sed -n 's/^status \([0-9]* [0-9]* [0-9]* .*\)/\1/p' shown >statuses
@@ -49,12 +50,13 @@ status_words() {
 	echo "status redis-cli -s $SERVER_SOCKET exists $NAME$1"
 }
 
-# all_left ROUND: whether each command that went in came to its end.
+# all_left ROUND: whether each command of this round that has gone in has also run to its end.
 all_left() {
 	[ "$(times enter "ledger-$1" | wc -l)" = "$(times leave "ledger-$1" | wc -l)" ]
 }
 
-# at_once MS TRIES: records the fault, and the time from the key to the answer. Not if the key was typed again: the first one had no effect.
+# at_once MS TRIES: records a fault, and the time from the key to the answer. If the key had to be typed more than once, records
+# nothing: the first one had no effect.
 at_once() {
 	[ "$2" = 1 ] || return 0
 	injected
@@ -63,8 +65,8 @@ at_once() {
 
 # ---- signals without a shell ----
 
-# struck_group NUMBER SIGNAL MOMENT: sends a signal to a job's process group, as the terminal does for a key, as early as its fork.
-# There is no shell, since such an early signal disturbs shells as well.
+# struck_group NUMBER SIGNAL MOMENT: sends a signal to a job's process group, as the terminal does for a key, perhaps as early as
+# the job's fork. No interactive shell starts the job, since such an early signal would disturb the shell as well.
 struck_group() {
 	local how ms pattern="^(signal $2|exit 0) "
 	choose_cell "$1"
@@ -101,7 +103,8 @@ ending_key() {
 			echo "key $2"
 			status_words $round
 		done
-		# Wait for contenders that still run or wait. Otherwise bash would send them SIGHUP when the terminal is closed.
+		# Let the shell wait for the contenders. Otherwise bash would send SIGHUP to those that still run when the
+		# terminal is closed.
 		printf '%s\n' 'send wait' 'expect ready> $'
 	} | in_terminal
 	round=0
@@ -126,8 +129,8 @@ ending_key() {
 
 # ---- Ctrl-Z ----
 
-# suspended NUMBER: stops a job with Ctrl-Z and continues it, twice if the job lives that long. The second key comes when the job is in the
-# foreground: a key makes the terminal discard input that the shell has not read.
+# suspended NUMBER: stops a job with Ctrl-Z and continues it; if the job lives that long, twice. Wait until the job is in the
+# foreground before the second key, since a key makes the terminal discard input that the shell has not read yet.
 suspended() {
 	local round value ms tries exists again last
 	choose_cell "$1"
@@ -139,7 +142,8 @@ suspended() {
 	round=0
 	while read -r value ms tries _ && read -r again _ && read -r last _ _ exists; do
 		repeated
-		# 148: the job was stopped by the first key, and has ended by now. 0: it had ended before the key.
+		# The status after the first key. 148: the key stopped the job, which has continued and ended since. 0: the job
+		# had ended before the key.
 		case $value in
 		148)
 			at_once "$ms" "$tries"
@@ -162,8 +166,8 @@ suspended() {
 
 # ---- full-screen programs ----
 
-# full_screen_words PROGRAM WAY: prints the lines for ptyrun that start PROGRAM and end it in this WAY. The program has started when it shows
-# the first line of the file.
+# full_screen_words PROGRAM WAY: prints the lines for ptyrun that start PROGRAM and end it. WAY: once, suspended or lost, see
+# full_screen. The program has started when it shows the first line of the file.
 full_screen_words() {
 	echo 'send stty rows 24 cols 80; stty -g >before'
 	echo "send TERM=vt100 rlock $VERB -t 3s $NAME -- $1 file"
@@ -178,7 +182,8 @@ full_screen_words() {
 	printf '%s\n' 'expect ready> $' status 'send stty -g >after; stty sane' status
 }
 
-# full_screen NUMBER PROGRAM: uses PROGRAM once, or uses it after Ctrl-Z and fg, or deletes its lock after Ctrl-Z and fg.
+# full_screen NUMBER PROGRAM: chooses a way at random. once: uses PROGRAM. suspended: uses it after Ctrl-Z and fg. lost: deletes
+# its lock after Ctrl-Z and fg.
 full_screen() {
 	local value ms wanted=0
 	choose_cell "$1"
@@ -193,7 +198,7 @@ full_screen() {
 	{
 		if [ "$CHOSEN" != once ]; then
 			read -r value ms _
-			# 147: the program stopped itself alone, and rlock followed it.
+			# 148: the key stopped the job. 147: the program stopped only itself, and rlock followed it.
 			[ "$value" = 147 ] || [ "$value" = 148 ] || violated "status $value of what is suspended"
 			took "$ms"
 		fi

@@ -28,7 +28,7 @@ setup_file() {
 teardown_file() { stop_servers; }
 
 LEASE_S=3
-# rlock retries a request whose reply was lost for a second. The limit is higher, for a busy machine.
+# If a reply is lost, rlock repeats the request for a second. This limit is much higher, for a busy machine.
 CALL_LIMIT_MS=12000
 WAYS=(up down)
 SPOILS=(cut flip stop late)
@@ -54,8 +54,9 @@ measure() {
 	done
 }
 
-# spoiled_call NUMBER COUNT: one call whose first connection is spoiled. NUMBER chooses the server, the direction, the fault and the
-# byte. The calls 1 to COUNT choose bytes at equal distances.
+# spoiled_call NUMBER COUNT: makes one call whose first connection is spoiled at one byte. NUMBER determines the server, the
+# direction, the fault, and the range from which the byte is drawn. The ranges of the calls 1 to COUNT have equal lengths, and
+# together cover all bytes.
 spoiled_call() {
 	local -i turn=$(($1 - 1)) rounds=$((($2 + 15) / 16)) bytes
 	local server=$((turn % 2 + 1)) way=${WAYS[turn / 2 % 2]} spoil=${SPOILS[turn / 4 % 4]}
@@ -73,7 +74,8 @@ spoiled_call() {
 		[ ! -e ran ] || violated "$STATUS, and the command ran"
 		counts spoiled=1 || violated "$STATUS without a fault"
 	fi
-	# Seconds until nothing_is_left must find no key: after "stop" the lock expires with its lease.
+	# The time that nothing_is_left allows for the keys to disappear. If nothing passes any more (stop), the lock only expires
+	# with its lease.
 	LEFT_WITHIN_S=10
 	[ "$spoil" != stop ] || LEFT_WITHIN_S=$((LEASE_S + 10))
 }
@@ -81,7 +83,7 @@ spoiled_call() {
 @test "TLS: a call whose connection is spoiled at any byte ends by itself, and its lock is released or expires" {
 	begin_scenario 'TLS, spoiled calls'
 	BYTES=$PWD/bytes
-	# Measure twice, and keep the second result: the first call also sends the scripts, which are long.
+	# Measure each server twice, and keep the second result: the first call also sends the scripts, which are long.
 	in_cells 2 1 measure
 	in_cells 2 1 measure
 	in_cells "$(scaled 600)" 6 spoiled_call "$(scaled 600)"

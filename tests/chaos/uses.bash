@@ -1,16 +1,17 @@
 # Use a lock in each of the ways that users do, while one call is disturbed, and check the result. Sourced after chaos.bash by
 # network.bats, surroundings.bats and calls.bats.
 #
-# Promised: each call ends with COMMAND's own status, or with a status and one line that say what happened. COMMAND is run once at most,
-# and never without the lock. No hold counts twice. A lock is held if the call reports that it was acquired; if not, the call leaves no key,
-# process or file. A call that failed can be repeated.
+# Promised: each call ends with COMMAND's own status, or with a status and one line that describe what happened. COMMAND is run
+# once at most, and never without the lock. No hold counts twice. If a call reports that it has acquired a lock, the lock is held.
+# If not, the call leaves no key, process or file. A call that failed can be repeated.
 #
-# In each repetition one call is disturbed: by a program that the array IN puts before its rlock, or by the proxy of RLOCK_URL. The program
-# in the array OUT undoes the disturbance for COMMAND. The calls before it (a holder) and after it (a release) are not disturbed.
+# In each repetition one call of rlock is disturbed: by the program in the array IN, which starts that rlock, or by the proxy of
+# RLOCK_URL. The program in the array OUT undoes the disturbance for COMMAND. Other calls, such as those of a holder before and of
+# a release after, are not disturbed.
 
 # shellcheck disable=SC2089,SC2090
 
-# COMMAND's own status. rlock never exits with this number by itself.
+# The status with which COMMAND exits. rlock itself never exits with this number.
 OWN_STATUS=7
 IN=() OUT=()
 
@@ -24,8 +25,8 @@ COUNT_HOLDS='
 	end
 	return table.concat(counts, " ")'
 
-# COMMAND adds a line to "ran" with the hold counts at that time, and its fencing token to "tokens". Then `overlap` checks that no
-# other command is inside.
+# COMMAND adds a line to the file "ran" with the hold counts that it finds, and its fencing token to the file "tokens". Then
+# `overlap` checks that no other command is inside.
 COMMAND='
 	echo "$LABEL $(ask_redis "$SERVER_SOCKET" eval "$COUNT_HOLDS" 2 "$NAME" "${NAME}b")" >>ran
 	echo "${RLOCK_TOKEN-}" >>tokens
@@ -55,8 +56,8 @@ attempt() {
 	undisturb
 }
 
-# A file whose faults do not come from IN defines its own disturb and undisturb. They must leave RLOCK_URL unchanged: `unlock` and
-# `renew` find the lock of a process only with the URL with which the lock was acquired.
+# disturb, undisturb: begin and end the fault. A test file whose faults do not come from IN defines its own ones. These must leave
+# RLOCK_URL unchanged: `unlock` and `renew` find the lock of a process only with the URL with which it was acquired.
 disturb() { :; }
 undisturb() { :; }
 
@@ -73,7 +74,7 @@ blocks() {
 	wait_until 20 entered 1
 }
 
-# ends_blocking STATUS: ends that holder, which must exit with STATUS.
+# ends_blocking STATUS: ends the holder of `blocks`, which must exit with STATUS.
 ends_blocking() {
 	finish_contender blocker
 	must_end "$1" "$BLOCKER" blocker
@@ -84,8 +85,8 @@ waits_or_tried() {
 	[ -e tried ] || listen "$1"
 }
 
-# The disturbed call waits for the lock, and a later waiter comes while it waits. In a fair queue the disturbed call must be the
-# first of the two. Two readers can be inside together, hence the counts "1 1".
+# use_busy: the disturbed call waits for the lock, and a later waiter comes while it waits. In a fair queue the disturbed call
+# must acquire the lock before the later one. Two readers can be inside together, so the hold counts may be "1 1".
 use_busy() {
 	local helper
 	blocks
@@ -106,7 +107,8 @@ use_busy() {
 	[ "$KIND" != fair ] || [ "$STATUS" != $OWN_STATUS ] || [[ $(<ran) = it* ]] || violated 'the waiter lost its position'
 }
 
-# The front is killed while COMMAND runs, so the disturbed renewer must release the lock. The next call must acquire it within 20 s.
+# use_orphan: the front is killed while COMMAND runs, so its renewer, which is disturbed, must release the lock. The next call
+# must acquire the lock within 20 s.
 use_orphan() {
 	in_background env STAY_US=150000 "${IN[@]}" rlock "$VERB" -t 3s "$NAME" -- "${OUT[@]}" sh -c "$COMMAND"
 	wait_until 30 entered_or_gone "$PID"
@@ -120,7 +122,7 @@ entered_or_gone() {
 	[ -s ledger ] || is_gone "$1"
 }
 
-# use NAME: does what this use stands for. Sets STATUS, and the variables that check_effect reads.
+# use NAME: performs the use with this name. Sets STATUS, and the variables that check_effect reads.
 use() {
 	local two=("$NAME" "${NAME}b") fence=(--fence)
 	COUNTS=
@@ -131,7 +133,7 @@ use() {
 	names) runs '1 1' "${NAME}b" ;;
 	fence) runs 1 "${fence[@]}" ;;
 	at_least) OWN_MS=1000 runs 1 --at-least 1s ;;
-	# Longer than the lease of 3 s: the renewals are disturbed as well.
+	# COMMAND runs for longer than the lease of 3 s, so that renewals are disturbed as well.
 	long) STAY_US=3400000 OWN_MS=3400 runs 1 ;;
 	stop)
 		attempt 124 'terminating it$' rlock "$VERB" --max-run 120ms --grace 120ms "$NAME" -- \
@@ -150,7 +152,8 @@ use() {
 	force)
 		blocks -t 1s
 		attempt 0 'broken' rlock unlock --force "$NAME"
-		# If only the reply was lost, the lock is already broken, and the second call may end with 1.
+		# A call that failed must succeed when it is repeated. But if only its reply was lost, the lock is already broken,
+		# and the second call ends with 1.
 		[ "$STATUS" = 0 ] || directly rlock unlock --force "$NAME" || [ $? = 1 ] || violated 'the second call'
 		ends_blocking 76
 		;;
@@ -181,7 +184,8 @@ check_effect() {
 	stop) ((STATUS == 124)) || [ ! -s ledger ] || violated 'COMMAND was not stopped' ;;
 	force | orphan) ;;
 	*unlock)
-		# The second unlock must succeed. For --owner it may also end with 1: the first was carried out, and only its reply was lost.
+		# If the unlock failed, a second one must succeed. For --owner that one may also end with 1: the first one has
+		# released the lock, and only its reply was lost.
 		((STATUS == 0)) || rlock unlock "${caller[@]}" "$NAME" || [ "$1 $?" = 'owner_unlock 1' ] || violated 'the second unlock'
 		;;
 	*lock | owner | *renew)
@@ -201,7 +205,7 @@ check_effect() {
 	is_running "$CALLER" || violated 'the calling process was ended'
 }
 
-# answers USE: prints the number of lines that this use prints: a token for each lock, or the TTL.
+# answers USE: prints how many lines this use must print on standard output: a token for each lock, or the TTL.
 answers() {
 	case $1-$KIND in
 	lock-plain | lock-fair | long_lock-*) echo 2 ;;
@@ -210,13 +214,14 @@ answers() {
 	esac
 }
 
-# Whether the dynamic linker could not start rlock, or the programs in IN or OUT. Then nothing was put to the test.
+# was_not_started: whether the dynamic linker could not start rlock, or a program in IN or OUT. Then nothing was tested.
 was_not_started() {
 	[[ ${SAID[*]-} =~ (error while loading shared libraries|cannot allocate TLS|cannot create TLS) ]]
 }
 
-# try USE STATUS...: makes one repetition. A call that fails must end with one of the STATUSes. After a violation, try fails, and the
-# caller must end the cell: leftovers would spoil the next repetition. REFUSED names the file that lists the refused calls.
+# try USE STATUS...: makes one repetition. If the disturbed call fails, it must exit with one of the STATUSes. Fails after a
+# violation. Then the caller must end the cell, since what is left would disturb the next repetition. REFUSED: the file, if any,
+# in which `refuse` lists the system calls that it has refused.
 try() {
 	rm -f ledger* leave-* tokens ran later tried
 	touch ran tokens
@@ -228,11 +233,12 @@ try() {
 		rlock unlock --pid "$CALLER" "$NAME"
 	else
 		repeated
-		# A release that cannot be delivered is only a warning: the exit status is that of COMMAND.
+		# If the release cannot be delivered, rlock only prints a warning, and exits with COMMAND's status.
 		[[ ${SAID[*]-} = *'the lock expires with its lease'* ]] || must_tell "$GOOD" "$GOOD_SAYS" "${*:2}"
 		check_effect "$1"
 	fi
-	# A waiter whose requests were lost stays in the fair queue. The next caller must get past it, and clean the queue.
+	# A waiter whose requests were lost stays in the fair queue. The next call must acquire the lock all the same, and remove
+	# that waiter from the queue.
 	[ "$KIND-${NEXT_SWEEPS-}" != fair-yes ] || nothing_is_on_server || must 'the next one' directly rlock fair -w 10s "$NAME" -- true
 	nothing_is_left
 	((VIOLATIONS == 0))

@@ -2,8 +2,8 @@
 # Waiters that are killed, at each step of their waiting and at any moment, and waiters whose network is gone.
 #
 # Promised: a waiter that dies leaves the queue within seconds, and the next waiter acquires the lock. If the dead waiter had just
-# acquired the lock, the lock expires with its lease, a second here. The next waiter in a queue removes what a dead one has left
-# there.
+# acquired the lock, the lock expires with its lease, which is a second here. The next waiter in a queue removes what a dead
+# waiter has left there.
 
 load chaos
 load ../lib/proxying
@@ -11,11 +11,11 @@ load ../lib/proxying
 LIMIT_MS=8000
 STEPS=6
 VICTIMS=6
-# Longest pause between two kills at random moments.
+# The longest pause between two kills of kill_at_random.
 PAUSE_MS=30
 
-# begin_hold ROUND KIND: starts the holder for which a victim of this kind will wait. Sets NEXT_KIND, the kind of the waiter after
-# the victim. ROUND decides whether the victim excludes that kind.
+# begin_hold ROUND KIND: starts a holder for which a victim of this kind will wait. ROUND determines the kind of the holder, and
+# NEXT_KIND, the kind of the waiter after the victim.
 begin_hold() {
 	local pairs holder_kind
 	case $2 in
@@ -31,8 +31,8 @@ begin_hold() {
 	wait_until 20 entered 1
 }
 
-# begin_next: starts the waiter after the victim, without the proxy. Sets NEXT. This waiter has a ledger of its own: a victim may
-# have had the lock before.
+# begin_next: starts the waiter after the victim, without the proxy. Sets NEXT. This waiter has a ledger of its own, since a
+# victim may have used that of the victims before.
 begin_next() {
 	RLOCK_URL=$STRAIGHT start_contender next "$NEXT_KIND" ledger-next '-f 0' -t 5s
 	NEXT=$PID
@@ -64,7 +64,7 @@ check_next() {
 	# took_ms is negative if a reader acquired the lock before another reader released it.
 	took $((took_ms > 0 ? took_ms : 0))
 	((took_ms <= LIMIT_MS + ${2:-0})) || violated "the next one waited for $took_ms ms"
-	# One more contender removes what dead waiters have left.
+	# Start one more contender, which removes what dead waiters have left.
 	RLOCK_URL=$STRAIGHT start_contender last "$1" ledger-next '-f 0' -w ${LIMIT_MS}ms
 	must_end 0 "$PID" last
 	repeated
@@ -87,14 +87,15 @@ kill_at_step() {
 	proxy hold-reply '*' || return
 	start_contender victim "$2" ledger-victim '-f 0' -t 1s
 	victim=$PID
-	# A victim that has sent fewer requests after a second waits for a notification: release the lock.
+	# If the victim has sent fewer requests within a second, it waits for a notification: release the lock, so that it sends
+	# more.
 	if ! wait_until 1 has_held_reply; then
 		next_waits || return
 		release_lock
 		wait_until 20 holds_reply_or_is_in || return
 	fi
 	next_waits || return
-	# A waiter that acquired the lock with fewer requests is not killed.
+	# Do not kill a victim that has acquired the lock with fewer requests.
 	if [ ! -s ledger-victim ]; then
 		kill -KILL "$victim"
 		injected
