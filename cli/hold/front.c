@@ -34,8 +34,8 @@
  * overtake us.
  */
 #define REFORK_INTERVAL_MS 200
-/* Kill a renewer that has not passed a signal on, or has not noticed the command's end, after this time. */
-#define REACTION_TIMEOUT_MS 1000
+/* Kill a renewer that was asked to end before the command ran, and has not ended after this time. */
+#define END_TIMEOUT_MS 1000
 /*
  * DEATH_MS: how long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as
  * hung in the kernel. DEATH_CHECK_MS: how often to check whether it is a zombie. No SIGCHLD reports a zombie that a
@@ -101,8 +101,6 @@ struct front {
 	bool has_job_ended;
 	/* all signals that the front has received, without SIGCHLD */
 	sigset_t received_signals;
-	/* lease->signals_taken when DUE_REACTION was set; -1: DUE_REACTION is not for a signal */
-	int64_t taken_at_deadline_set;
 	/* the last stop of the command (lease->stops) that the front has followed */
 	int stop;
 	/* when the last renewer was forked */
@@ -179,8 +177,7 @@ static void kill_renewer(struct front *front)
 	if (front->renewer <= 0)
 		return;
 	(void)kill(front->renewer, SIGKILL);
-	front->due_ms[DUE_REACTION] = front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] =
-		INT64_MAX;
+	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
 	front->death_ms = rlock_now_ms() + min(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
@@ -212,10 +209,11 @@ static void reap(struct front *front)
 
 /* ---- signals ---- */
 
-static void await_reaction(struct front *front)
+/* Expect an iteration of the renewer's loop now: kill the renewer if it is late. Wake it after that is recorded, not before. */
+static void expect_iteration(struct front *front)
 {
-	front->due_ms[DUE_REACTION] =
-		min(front->due_ms[DUE_REACTION], rlock_now_ms() + REACTION_TIMEOUT_MS);
+	front->lease->next_iteration_ms = min(front->lease->next_iteration_ms, rlock_now_ms());
+	(void)dialog_send_wakeup(front->dialog_fd);
 }
 
 static void pass_on(struct front *front, const struct os_signal *signal)
@@ -223,21 +221,18 @@ static void pass_on(struct front *front, const struct os_signal *signal)
 	bool is_hang_up = signal->number == SIGHUP && signal->is_from_kernel;
 	uint64_t mask = UINT64_C(1) << (is_hang_up ? 0 : signal->number);
 
-	if (front->due_ms[DUE_REACTION] == INT64_MAX)
-		front->taken_at_deadline_set = front->lease->signals_taken;
-	await_reaction(front);
 	/*
 	 * Do not wake the renewer again for a signal that it has not taken yet: a flood of signals would fill the
 	 * dialog. The kernel does not queue a pending signal again, either.
 	 */
 	if ((atomic_fetch_or(&front->lease->signals, mask) & mask) != 0)
 		return;
-	(void)dialog_send_wakeup(front->dialog_fd);
+	expect_iteration(front);
 	if (!lease_is_before_job(front->lease) || !signals_is_ending(signal->number) ||
 	    front->end_signal != 0)
 		return;
 	front->end_signal = signal->number;
-	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + END_TIMEOUT_MS;
 }
 
 static void read_signals(struct front *front)
@@ -300,7 +295,7 @@ static void commit(struct front *front)
 		return;
 	}
 	/* Let the renewer release the lock and end. */
-	front->due_ms[DUE_END] = rlock_now_ms() + REACTION_TIMEOUT_MS;
+	front->due_ms[DUE_END] = rlock_now_ms() + END_TIMEOUT_MS;
 	front->lease->signals |= UINT64_C(1) << SIGTERM;
 	(void)dialog_send_wakeup(front->dialog_fd);
 }
@@ -455,7 +450,6 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = 0;
 		lease->signals = lease->signals_in_hand = 0;
-		front->due_ms[DUE_REACTION] = INT64_MAX;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
 }
@@ -510,36 +504,22 @@ static void check_death(struct front *front)
 	}
 }
 
-/* Kill a renewer that does not react to a signal or to the command's end, does not end when asked to, or hangs. */
+/* Kill a renewer that does not end when asked to, or whose loop does not run when the command has ended or a signal came. */
 static void check_renewer(struct front *front)
 {
-	const struct lease *lease = front->lease;
-	int64_t now_ms = rlock_now_ms();
-
 	if (os_is_ready(front->job_fd)) {
 		close_job(front);
 		front->has_job_ended = true;
-		/* If DUE_REACTION is set already, for a signal that was passed on, keep that earlier deadline. */
-		if (front->due_ms[DUE_REACTION] == INT64_MAX)
-			front->taken_at_deadline_set = -1;
-		await_reaction(front);
-	}
-	if (front->due_ms[DUE_REACTION] <= now_ms &&
-	    (lease->signals_taken != front->taken_at_deadline_set || !lease_has_signals(lease)) &&
-	    (!front->has_job_ended || lease->job_end != 0)) {
-		front->taken_at_deadline_set = lease->signals_taken;
-		front->due_ms[DUE_REACTION] = INT64_MAX;
-		if (lease_has_signals(lease))
-			await_reaction(front);
+		if (front->lease->job_end == 0)
+			expect_iteration(front);
 	}
 	/*
 	 * If the command has started before the signal could end the wait, the renewer passes the signal on to it, and
 	 * need not end.
 	 */
-	if (lease_has_job(lease))
+	if (lease_has_job(front->lease))
 		front->due_ms[DUE_END] = INT64_MAX;
-	if (hold_events_take_due(&front->events, DUE_REACTION) ||
-	    hold_events_take_due(&front->events, DUE_END))
+	if (hold_events_take_due(&front->events, DUE_END))
 		kill_renewer(front);
 	check_iteration(front);
 	check_death(front);

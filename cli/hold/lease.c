@@ -49,9 +49,10 @@
 
 /*
  * Longest time between two iterations of a renewer that waits. It is that between two heartbeats of a waiter far back
- * in the queue.
+ * in the queue. With a short lease it is a third of the lease: the front then wakes in time to notice a renewer that
+ * hangs just after the grant.
  */
-#define WAIT_ITERATION_MS 10000
+#define WAIT_ITERATION_MAX_MS 10000
 
 /* Bytes of a slot as text, with its separator. This is enough for the greatest number of permits. */
 #define SLOT_SIZE 20
@@ -153,11 +154,6 @@ bool lease_is_held(const struct lease *lease)
 bool lease_has_job(const struct lease *lease)
 {
 	return !lease_is_before_job(lease) && !lease_is_releasing(lease);
-}
-
-bool lease_has_signals(const struct lease *lease)
-{
-	return lease->signals != 0 || lease->signals_in_hand != 0;
 }
 
 bool lease_has_command(const struct lease *lease)
@@ -303,7 +299,7 @@ int64_t lease_next_ms(const struct lease *lease)
 
 int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms)
 {
-	int64_t next_ms = now_ms + WAIT_ITERATION_MS;
+	int64_t next_ms = now_ms + min(WAIT_ITERATION_MAX_MS, lease->lease_ms / 3);
 
 	return now_ms < lease->wait_end_ms ? min(next_ms, lease->wait_end_ms) : next_ms;
 }

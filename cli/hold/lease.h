@@ -112,8 +112,6 @@ struct lease {
 	 * SIGHUP of the terminal, after which the kernel sends SIGCONT.
 	 */
 	_Atomic uint64_t signals, signals_in_hand;
-	/* number of signals that the renewer has passed on */
-	_Atomic int64_t signals_taken;
 	/*
 	 * may_front_leave: the front may exit although leftovers keep the lock (rlock flock). has_front_left: the front
 	 * has exited so.
@@ -184,9 +182,6 @@ bool lease_has_job(const struct lease *lease);
 bool lease_is_before_job(const struct lease *lease);
 /* Whether the release has begun, or was done. */
 bool lease_is_releasing(const struct lease *lease);
-
-/* Whether there is a signal for the command that may not have been sent yet. */
-bool lease_has_signals(const struct lease *lease);
 
 /* Whether the command has been started and is not known to have ended. */
 bool lease_has_command(const struct lease *lease);

@@ -231,11 +231,10 @@ enum hold_event {
 	HOLD_EVENTS,
 };
 
-/* Set the deadline for a request that is under way, and the time at which the release must be complete. */
+/* Set the deadline for a request that is under way. */
 static void plan_release(struct renewer *renewer)
 {
 	renewer->due_ms[DUE_ABANDON] = rlock_now_ms() + ABANDON_MS;
-	renewer->lease->next_iteration_ms = renewer->due_ms[DUE_ABANDON] + DELIVERY_MS;
 }
 
 /*
@@ -439,7 +438,6 @@ static void take_passed_on(struct renewer *renewer)
 		if ((lease->signals_in_hand & mask) == 0)
 			continue;
 		take_signal(renewer, bit == 0 ? SIGHUP : bit, bit == 0 || bit == SIGTERM);
-		lease->signals_taken++;
 		lease->signals_in_hand &= ~mask;
 	}
 }
@@ -772,7 +770,7 @@ static int64_t next_ms(const struct renewer *renewer)
 		next = min(next, lease_next_ms(lease));
 	if (lease_has_job(lease))
 		next = min(next, renewer->job->next_scan_ms);
-	if (renewer->is_requesting)
+	if (renewer->is_requesting || lease_is_releasing(lease))
 		next = min(next, now_ms + BUSY_MAX_MS);
 	/* Poll, since no event reports that the front was continued or stopped. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
@@ -781,16 +779,16 @@ static int64_t next_ms(const struct renewer *renewer)
 	return next;
 }
 
-/*
- * Store when the next iteration is due. If it is overdue, the front treats us as hung. During a release keep the time
- * that plan_release has set.
- */
+/* Store when the next iteration is due: if it is overdue, the front treats us as hung. */
 static int64_t plan_iteration(struct renewer *renewer)
 {
+	struct lease *lease = renewer->lease;
 	int64_t at_ms = next_ms(renewer);
 
-	if (!lease_is_releasing(renewer->lease))
-		renewer->lease->next_iteration_ms = at_ms;
+	lease->next_iteration_ms = at_ms;
+	/* A signal that the front has passed on since then is due now. */
+	if (lease->signals != 0)
+		lease->next_iteration_ms = rlock_now_ms();
 	return at_ms;
 }
 
@@ -1021,7 +1019,7 @@ static void finish(struct renewer *renewer)
 	const struct hold_args *args = renewer->args;
 
 	hold_events_clear(renewer->events);
-	renewer->lease->next_iteration_ms = rlock_now_ms() + DELIVERY_MS;
+	hold_events_set_timer(renewer->events, plan_iteration(renewer));
 	/*
 	 * Mark the hold file, since the process may lock its descriptor again at this moment. Because of the mark, the
 	 * new rlock does not report this hold as lost.

@@ -44,8 +44,6 @@ enum hold_due {
 
 	/* ---- of the front ---- */
 
-	/* The renewer must have reacted to a signal, or to the command's end. */
-	DUE_REACTION,
 	/* The renewer must have ended. */
 	DUE_END,
 	/* The next iteration of the renewer's loop must have begun. */

@@ -382,12 +382,15 @@ bool os_has_room(size_t count)
 	return opened == count;
 }
 
-bool os_stat_cached(int dir_fd, const char *path, struct stat *out)
+/*
+ * Read as fstat(2) does, but only what the kernel has cached, because a file system that hangs must not hang us. False
+ * with errno.
+ */
+static bool stat_cached(int fd, struct stat *out)
 {
 	struct statx seen;
 
-	if (statx(dir_fd, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
-		  &seen) != 0)
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &seen) != 0)
 		return false;
 	*out = (struct stat){ .st_dev = makedev(seen.stx_dev_major, seen.stx_dev_minor),
 			      .st_ino = seen.stx_ino,
@@ -420,11 +423,11 @@ static size_t gather_file_system(struct pid_list *files)
 	struct stat first = { 0 }, other = { 0 };
 	size_t count = 0;
 
-	(void)os_stat_cached(files->pids[0], "", &first);
+	(void)stat_cached(files->pids[0], &first);
 	for (size_t i = 0; i < files->count; i++) {
 		int fd = files->pids[i];
 
-		if (i > 0 && os_stat_cached(fd, "", &other) && other.st_dev != first.st_dev)
+		if (i > 0 && stat_cached(fd, &other) && other.st_dev != first.st_dev)
 			continue;
 		files->pids[i] = files->pids[count];
 		files->pids[count++] = fd;
@@ -468,7 +471,7 @@ void os_close_inherited(const char *closer)
 
 		if (flags < 0 || (flags & FD_CLOEXEC) != 0)
 			continue;
-		if (os_stat_cached(fd, "", &stat_of) &&
+		if (stat_cached(fd, &stat_of) &&
 		    (S_ISREG(stat_of.st_mode) || S_ISDIR(stat_of.st_mode)))
 			files.pids[files.count++] = fd;
 		else
@@ -508,7 +511,7 @@ int os_watch_close(int fd)
 	struct stat stat_of;
 	int closes_fd;
 
-	if (!os_stat_cached(fd, "", &stat_of) || S_ISDIR(stat_of.st_mode))
+	if (!stat_cached(fd, &stat_of) || S_ISDIR(stat_of.st_mode))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	closes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

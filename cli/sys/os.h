@@ -148,12 +148,6 @@ bool os_has_room(size_t count);
  */
 int os_has_same_description(pid_t pid, int fd);
 /*
- * Read as fstatat(2) does, but only what the kernel has cached, because a file system that hangs must not hang us.
- * False with errno.
- */
-struct stat;
-bool os_stat_cached(int dir_fd, const char *path, struct stat *out);
-/*
  * Open a descriptor that becomes readable when any process closes the file of fd. It is close-on-exec. -1: this cannot
  * be watched, or fd is a directory, where each close of a file in it would wake us.
  */

@@ -91,6 +91,26 @@ wake_ups() {
 	no_keys
 }
 
+@test "a renewer that hangs when it has just started the command, after a wait, is replaced before the lease ends" {
+	needs_refuse
+	rlock lock --owner other -l 60s a
+	echo >hangs
+	# The renewer calls setsid when the command has started.
+	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run -t 4s a -- sh -c "$REPORT_PID_AND_RUN"
+	wait_until 5 has_waiters a
+	# rlock has gone to sleep when it has run for more than a second.
+	pause_for 1.5
+	rlock unlock --owner other a
+	find_hold_processes
+	stays_true_for 6 hold_is_alive a "$PID" "$COMMAND"
+	is_gone "$RENEWER"
+	rm hangs
+	end_commands
+	ended_with 0
+	stderr_is_empty
+	no_keys
+}
+
 @test "a renewer that waits for a lock is not killed while its server does not answer" {
 	hold_with_pids a
 	holder=$PID

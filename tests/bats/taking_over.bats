@@ -129,16 +129,23 @@ killed_at() {
 	no_keys
 }
 
+# Stops the renewer when it has no work left until the next renewal.
+stop_idle_renewer() {
+	wait_until 5 eval '[ "$(readlink "/proc/$RENEWER/cwd")" = / ]'
+	wait_until 5 grep -q '^State:.S' "/proc/$RENEWER/status"
+	kill -s STOP "$RENEWER"
+}
+
 @test "a stopped renewer delays neither the end of rlock nor SIGTERM" {
 	hold_with_pids a -t 90s
-	kill -s STOP "$RENEWER"
+	stop_idle_renewer
 	end_commands
 	takes_less_than 15 ended_with 0
 	stderr_is_empty
 	no_keys
 	rm end-commands command-pid
 	hold_with_pids a -t 90s
-	kill -s STOP "$RENEWER"
+	stop_idle_renewer
 	kill -s TERM "$PID"
 	takes_less_than 15 ended_with 143
 	is_gone "$COMMAND"
