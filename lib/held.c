@@ -1,6 +1,7 @@
 /*
- * Requests for an acquired hold: renew it, release it, or keep it until a time. Each request contains the hold id, so a repeated one, or
- * one that arrives after the release, changes nothing. The caller decides when to renew.
+ * Requests for an acquired hold: renew it, release it, or keep it until a time. Each request contains the hold id, so a
+ * repeated request has no other effect than the first one, and a request that arrives after the release changes nothing. The
+ * caller decides when to renew.
  */
 #include <hiredis/hiredis.h>
 #include <string.h>
@@ -26,7 +27,10 @@ struct renewal {
 	int64_t min_ttl_ms; /* the lowest TTL of all replies so far */
 };
 
-/* Read a stop request that the renewal has found: {index, " SINCE_MS USER@HOST"}. False: another form. */
+/*
+ * Read a stop request from the reply to a renewal: {index of the name, " SINCE_MS USER@HOST"}. False: the reply has another
+ * form.
+ */
 static bool read_request(struct rlock_hold *hold, const struct rlock__place *place,
 			 const redisReply *request)
 {
@@ -98,21 +102,24 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	status = rlock__broadcast_await(broadcast, places->quorum, INT64_MAX);
 	if (status != RLOCK_OK)
 		return status;
-	/* Wait a little for the other servers: their replies show which of them have lost the lock. */
+	/* Wait a little for the other servers, because their replies show which of them have lost the lock. */
 	status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	if (status != RLOCK_OK)
 		return status;
 	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	if (status != RLOCK_OK)
 		return status;
-	/* Do not query the sentinels again: if a deposed master took this renewal, the next one finds out soon enough. */
+	/*
+	 * Do not query the sentinels again: if a server that is no longer the master carried out this renewal, the next one
+	 * finds that out soon enough.
+	 */
 	return rlock__broadcast_acknowledge(broadcast, INT64_MIN, renewal->lease_ms);
 }
 
-/* Limit for all requests of one regain, so that the next renewal is not late. */
+/* Longest time for all requests of one regain, so that the next renewal is not late. */
 #define REGAIN_MS 500
 
-/* Acquire the hold again on the servers that have lost it; a quorum has it. */
+/* Acquire the hold again on the servers that replied that they have lost it. A quorum has the hold. */
 static void regain(const struct renewal *renewal, const struct rlock__broadcast *renewed)
 {
 	bool is_lacking[RLOCK_SERVERS_MAX] = { false };
@@ -175,8 +182,8 @@ enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *
 /* ---- release: the reply ---- */
 
 /*
- * The result of a release for one name. The reply can also have an error instead (released, but the waiters were not notified), or a
- * text (the type of the value that has overwritten the lock).
+ * The result of a release for one name. In place of this number, the reply can have an error (the name was released, but its
+ * waiters were not notified), or a text (the type of the value that has overwritten the lock).
  */
 enum release_result {
 	RELEASE_NO_SUCH_HOLD = 0,
@@ -193,12 +200,12 @@ static int64_t lease_end_ms(const struct rlock_hold *hold)
 
 struct release {
 	const struct rlock_hold *hold;
-	int64_t left_ms; /* keep the hold for this time; 0: release it */
+	int64_t left_ms; /* keep the hold for this many ms; 0: release it */
 	struct rlock__places places;
 	struct rlock__delivery delivery;
 };
 
-/* Whether reply is the short one of sem_release.lua: a single name was released. */
+/* Whether reply is the short one of sem_release.lua, a number: the only name was released. */
 static bool is_short_release(const redisReply *reply, size_t count)
 {
 	return count == 1 && reply->type == REDIS_REPLY_INTEGER && reply->integer == RELEASE_FREE;
@@ -217,8 +224,8 @@ static bool are_results(const redisReply *reply, size_t count)
 }
 
 /*
- * Whether an earlier request, whose reply was lost, may have released a hold that the server does not have. False if no such request
- * was sent, or if the lease may have ended: the hold was lost then.
+ * If the server does not have the hold: whether an earlier request, whose reply was lost, may have released it. False if no
+ * such request was sent. False also if the lease may have ended, because then the hold may have been lost.
  */
 static bool may_be_done(const struct release *release, size_t index)
 {
@@ -274,7 +281,7 @@ static const struct rlock__script *make_release(const void *ctx, size_t index,
 
 /* ---- release: deliver ---- */
 
-/* Send the request until it is answered, the deadline has passed, or the lease has ended. */
+/* Send the release until it is answered, deadline_ms has passed, or the lease has ended. */
 static enum rlock_status deliver(struct release *release, struct rlock_conn *conn,
 				 int64_t deadline_ms)
 {
@@ -299,8 +306,8 @@ enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_hold *hold
 }
 
 /*
- * Added to the time of a kept lock. The caller's clock and the server's are both rounded down, so each of them could end the lock up to
- * 1 ms too early.
+ * Added to the time of a kept lock, so that it does not end too early. The caller's clock and the server's are both rounded
+ * down, which can cost up to 1 ms each.
  */
 #define KEEP_ROUNDING_MS 2
 

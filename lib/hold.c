@@ -1,6 +1,6 @@
 /*
- * The object of one acquisition, the form of its record, and the owners and hold ids that identify holders on a server.
- * held.c, acquire.c and find.c send the requests.
+ * struct rlock_hold, the form of a hold's record, and the owners and hold ids that identify holders on a server. held.c,
+ * acquire.c and find.c send the requests.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -49,9 +49,13 @@ static void write_record(struct rlock_hold *hold, const struct rlock_hold_spec *
 }
 
 #define BOOT_DIGITS 16
-#define HOLDER_MAX 160 /* above the length of the longest HOLDER with its blank */
+/* More than the length of the longest HOLDER and the blank after it. */
+#define HOLDER_MAX 160
 
-/* Returns the length of HOLDER and its blank; 0: text does not begin with one, and *out is unchanged. */
+/*
+ * Read the HOLDER of a record. Returns its length with the blank after it. 0: text does not begin with a HOLDER, and *out is
+ * unchanged.
+ */
 static size_t read_holder(struct rlock_name text, struct rlock_record *out)
 {
 	char word[HOLDER_MAX], purpose[16], kind[16], names[10], boot[17], pid_namespace[21];
@@ -88,8 +92,8 @@ struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name 
 	size_t len = read_holder(text, &record);
 
 	/*
-	 * The record of a kept hold still has the HOLDER of the former hold, whose job has ended: only the owner shows
-	 * that the hold is kept.
+	 * The record of a kept hold still has the HOLDER of the hold before it, whose job has ended. So drop that process:
+	 * only the owner shows that the hold is kept.
 	 */
 	if (rlock_owner_kept_until_ms(owner.text, owner.len) >= 0)
 		record = (struct rlock_record){ .purpose = RLOCK_PURPOSE_KEPT,
@@ -128,7 +132,7 @@ static int compare_slots(const void *a, const void *b, void *all)
 	return order != 0 ? order : (i > k) - (i < k);
 }
 
-/* false: out of memory. */
+/* Set in_order, by_slot and slot_count. False: out of memory. */
 static bool order_names(struct rlock_hold *hold)
 {
 	hold->in_order = calloc(hold->name_count, sizeof(*hold->in_order));
@@ -387,7 +391,7 @@ int64_t rlock_owner_kept_until_ms(const char *owner, size_t len)
 
 #define OWNER_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:"
 
-/* wire: "UUID:NUMBER", as ServiceManager.id and the thread's number in Redisson. */
+/* wire: "UUID:NUMBER", as Redisson makes it of ServiceManager.id and the thread's number. */
 enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX])
 {
 	unsigned char id[16];
@@ -414,8 +418,8 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /*
- * Whether owner has the name of another field in a hash of owners. A read/write lock has its mode, its writers and kept holds there; the
- * hash of waiters has the time when the queue was last read.
+ * Whether owner would be confused with another field in a hash of owners. The hash of a read/write lock also has the mode, and
+ * fields for writers and kept holds. The hash of waiters also has the time when the queue was last read ("seen").
  */
 static bool is_reserved(const char *owner)
 {

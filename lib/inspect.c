@@ -1,7 +1,7 @@
 /*
- * Ask each server what it has under a name, by one request that changes nothing. Read the reply of inspect.lua: nested
- * arrays, described by tables of parts. An inspection keeps the reply, since its strings point into it. The caller
- * explains it to people.
+ * Ask each server what it has under a name, by one request that changes nothing. Read the reply of inspect.lua, which is
+ * nested arrays: tables of parts describe each array. An inspection keeps the reply, because its strings point into it. The
+ * caller explains the inspection to people.
  */
 #include <hiredis/hiredis.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "request.h"
 #include "rlock.h"
 
-/* Most holders and waiters that are listed, more than a screen has room for. The totals count all. */
+/* Most holders and waiters that an inspection lists; a screen has room for fewer. The totals count all. */
 #define HOLDERS_MAX 100
 #define WAITERS_MAX 100
 
@@ -69,8 +69,8 @@ void rlock__inspection_args(const struct rlock_name *name, size_t holders_max, s
 /* ---- the tree ---- */
 
 /*
- * How an element of the reply is read. These are the types of the fields in rlock.h, and the types that only arrays
- * have.
+ * How an element of the reply is read. The types up to PART_CLIENT are those of the fields in rlock.h. PART_LIST and
+ * PART_OBJECT are arrays.
  */
 enum part_type {
 	PART_BYTES,
@@ -83,26 +83,26 @@ enum part_type {
 	PART_BOOL,
 	PART_KIND, /* the name of a kind, or "free" */
 	PART_CLIENT,
-	PART_LIST,   /* of structs; their number, a size_t, is at count_offset */
+	PART_LIST,   /* a list of structs; their number, a size_t, is stored at count_offset */
 	PART_OBJECT, /* one struct; for an empty array the pointer stays NULL */
 };
 
 struct form;
 
-/* An element of an array: its type, and the offset of the member that gets it. */
+/* An element of an array: its type, and the offset of the struct's member that it is stored in. */
 struct part {
 	enum part_type type;
 	size_t offset;
-	const struct form *form; /* of an object, or of each item of a list */
+	const struct form *form; /* the form of the object, or of each item of the list */
 	size_t count_offset;
 };
 
-/* How an array becomes a struct of this size. */
+/* How an array becomes a struct of size bytes. */
 struct form {
 	size_t size;
 	const struct part *parts;
 	size_t count;
-	/* Fills the members that the reply does not have. NULL: there are none. False: out of memory. */
+	/* Fills the members that the reply does not contain. NULL: there are no such members. False: out of memory. */
 	bool (*finish)(const struct rlock_inspection *lock, void *out);
 };
 
@@ -172,7 +172,7 @@ static bool finish_last(const struct rlock_inspection *lock, void *out)
 	return true;
 }
 
-/* Turn the server's error into a text with a remedy. The inspection frees it. */
+/* Turn the server's error (why) into a text with a remedy, which rlock__inspection_clear frees. False: out of memory. */
 static bool finish_unseen(const struct rlock_inspection *lock, void *out)
 {
 	struct rlock_unseen *unseen = out;
@@ -185,7 +185,7 @@ static bool finish_unseen(const struct rlock_inspection *lock, void *out)
 	return unseen->why != NULL;
 }
 
-/* ITEM_form: how an array becomes a struct rlock_ITEM, by the rows of fields. */
+/* Define ITEM_form, by which an array becomes a struct rlock_ITEM; fields are its rows of parts. */
 #define FORM(item, fields)                                                                         \
 	static const struct part item##_parts[] = { fields };                                      \
 	static const struct form item##_form = { sizeof(struct rlock_##item), item##_parts,        \
@@ -201,7 +201,7 @@ FORM(last, RLOCK_LAST_FIELDS(LAST))
 #define UNSEEN(type, member, key) { PART_##type, offsetof(struct rlock_unseen, member), NULL, 0 },
 FORM(unseen, RLOCK_UNSEEN_FIELDS(UNSEEN))
 
-/* The reply about a lock, or about a name that is free. */
+/* The form of the reply about a lock, or about a name that is free. */
 #define LOCK(member) offsetof(struct rlock_inspection, member)
 #define LOCK_FIELD(type, member, key) { PART_##type, LOCK(member), NULL, 0 },
 #define LOCK_LIST(item, member, count, key) { PART_LIST, LOCK(member), &item##_form, LOCK(count) },
@@ -252,7 +252,7 @@ static bool number_read(enum part_type type, int64_t number, void *at)
 		*(bool *)at = number != 0;
 		return true;
 	case PART_CLIENT:
-		/* The numbers of the script are those of the enum. */
+		/* inspect.lua returns the numbers of the enum. */
 		*(enum rlock_client *)at = number > 0 && number <= RLOCK_CLIENT_OTHER
 						   ? (enum rlock_client)number
 						   : RLOCK_CLIENT_UNKNOWN;
@@ -270,7 +270,7 @@ static bool list_read(const struct part *part, const redisReply *reply,
 		      const struct rlock_inspection *lock, char *out)
 {
 	size_t count = reply->elements, size;
-	/* The array of an object is empty, or has the object's elements. */
+	/* The array of an object is empty if there is no object, else its elements are those of the object. */
 	bool is_object = part->type == PART_OBJECT;
 	char *items;
 
@@ -288,14 +288,14 @@ static bool list_read(const struct part *part, const redisReply *reply,
 		if (!form_read(part->form, is_object ? reply : reply->element[i], lock,
 			       items + i * size))
 			return false;
-		/* Count only complete items: rlock__inspection_clear frees the memory of each counted item. */
+		/* Count only items that are complete, because rlock__inspection_clear frees the memory of each counted item. */
 		if (!is_object)
 			*(size_t *)(void *)(out + part->count_offset) = i + 1;
 	}
 	return true;
 }
 
-/* false: the reply has another form, or memory is out. */
+/* False: the reply has another form, or out of memory. */
 static bool form_read(const struct form *form, const redisReply *reply,
 		      const struct rlock_inspection *lock, void *out)
 {
@@ -323,12 +323,13 @@ static bool form_read(const struct form *form, const redisReply *reply,
 
 /* The memory that the strings of an inspection point into. */
 struct memory {
-	redisReply reply; /* type NIL: none */
-	char text[];      /* name, server and error, one after the other */
+	redisReply reply; /* type NIL: there is no reply */
+	char text[];      /* name, server and error, one after the other, each with its NUL */
 };
 
 /*
- * Whether the lock is held. Expired readers and permits stay in the lock, but do not hold it. Each owner of a plain lock holds it.
+ * Whether the lock is held. Expired readers and expired permits stay in the lock's keys, but do not count as holders. A holder
+ * of a plain lock always counts.
  */
 static bool is_held(const struct rlock_inspection *inspection)
 {
@@ -360,7 +361,7 @@ static bool lock_read(const redisReply *reply, struct rlock_inspection *out)
 	return true;
 }
 
-/* Read the reply about a key that is no lock: {'other', type}. */
+/* Read the reply about a key that is no lock: {'other', type of the key}. False: the reply has another form. */
 static bool other_read(const redisReply *reply, struct rlock_inspection *out)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
@@ -373,7 +374,10 @@ static bool other_read(const redisReply *reply, struct rlock_inspection *out)
 	return true;
 }
 
-/* Begin an inspection, which takes over the contents of reply if that is not NULL. False: out of memory. */
+/*
+ * Make an inspection with name, server and error. It takes over the contents of reply, if that is not NULL. False: out of
+ * memory.
+ */
 static bool begin(struct rlock_inspection *out, const struct rlock_name *name, const char *server,
 		  const char *error, redisReply *reply)
 {
@@ -462,7 +466,7 @@ static const struct rlock__script *make_inspect(const void *ctx, size_t index,
 	return &rlock__script_inspect;
 }
 
-/* The server that answers for the index-th URL: with sentinels the master, in a cluster the node. */
+/* The server that the index-th URL leads to: with sentinels the master, in a cluster the node. */
 static const char *server_of(const struct inspecting *inspecting, size_t index)
 {
 	return rlock_url_server(rlock__connection_server(inspecting->conn->connections[index]));
@@ -479,7 +483,7 @@ static enum rlock_status read_inspection(void *ctx, struct rlock__connection *co
 	return status == RLOCK_ENOMEM ? rlock__fail_memory(&connection->error) : status;
 }
 
-/* For each server that did not answer, make an inspection that has only the error. */
+/* For each server that has returned no inspection, make one that has only the error and its status. */
 static enum rlock_status fill_failed(struct inspecting *inspecting,
 				     const struct rlock__broadcast *broadcast)
 {
@@ -512,7 +516,10 @@ enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name
 		return rlock__fail_memory(&conn->error);
 	rlock__places_of_name(&places, conn);
 	rlock__broadcast_init(&broadcast, &places, read_inspection, &inspecting);
-	/* The login must be complete: in another database the lock of that name is a different one. */
+	/*
+	 * Send the request only after the login was accepted: without it the server would look in another database, where a
+	 * lock of that name is a different one.
+	 */
 	broadcast.needs_login = true;
 	rlock__broadcast_begin_all(&broadcast, make_inspect, &inspecting, deadline_ms);
 	status = rlock__broadcast_await(&broadcast, 0, INT64_MAX);

@@ -1,7 +1,7 @@
 /*
- * Run a script, by EVALSHA first and by EVAL if the server does not know it. Send one request to all places of some
- * names in parallel. Judge the quorum's result, and confirm it. The callers make the arguments, and their read
- * functions interpret the replies.
+ * Run a script, by EVALSHA first and by EVAL if the server does not know the script. Send one request to all places of some
+ * names in parallel. Compute the result of the quorum, and have replicas and sentinels confirm it. The callers make the
+ * arguments, and their read functions interpret the replies.
  */
 #include <assert.h>
 #include <errno.h>
@@ -24,11 +24,11 @@
 #include "request.h"
 #include "rlock.h"
 
-/* Longest time for the confirmations of replicas and sentinels, for all servers together. */
+/* Longest time for the confirmations by replicas and sentinels, for all servers together. */
 #define ACKNOWLEDGE_MS 1000
 /* Shortest time for the confirmation of one server. */
 #define SHARE_MIN_MS 50
-/* Confirmations take at most this part of the lease, which runs during them. */
+/* The confirmations take at most the lease divided by this number, because the lease runs during them. */
 #define LEASE_DIVISOR 4
 
 /* ---- arguments ---- */
@@ -132,7 +132,7 @@ struct rlock__command rlock__args_command(struct rlock__args *args,
 	struct rlock__command command = { (int)args->count, args->argv, args->lengths,
 					  args->needs_login, args->pipelined };
 
-	/* The same arguments serve EVALSHA and EVAL: only the first two words differ. */
+	/* The same arguments serve EVALSHA and EVAL: only the first two words of the command differ. */
 	(void)snprintf(args->key_count_text, sizeof(args->key_count_text), "%zu", args->key_count);
 	args->argv[0] = has_text ? "EVAL" : "EVALSHA";
 	args->argv[1] = has_text ? script->body : script->sha1;
@@ -176,7 +176,10 @@ static void fail_server_error(struct rlock__call *call, struct rlock__result *ou
 					  out->reply->len, call->script->body);
 	freeReplyObject(out->reply);
 	out->reply = NULL;
-	/* The server cannot serve us now. Close the stream: at the next attempt its name may lead to another server, a new master. */
+	/*
+	 * The server cannot serve us now. Close the stream, because at the next attempt the server's name may lead to another
+	 * server, for example a new master.
+	 */
 	if (out->status == RLOCK_ENET) {
 		rlock__connection_abandon(call->connection);
 		out->was_sent = false;
@@ -436,7 +439,10 @@ size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
 	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
 }
 
-/* The number of places that count for the quorum. */
+/*
+ * The number of places that count for a quorum of replies. For a request about a lock of any owner, places where the lock is
+ * not held, or held by another owner, count as well.
+ */
 static size_t count_for_quorum(const struct rlock__broadcast *broadcast)
 {
 	size_t count = rlock__broadcast_done(broadcast);
@@ -524,7 +530,7 @@ static void abandon_open(struct rlock__broadcast *broadcast)
 	}
 }
 
-/* Poll for the incomplete requests only: the descriptor of a complete one may stay ready. */
+/* Poll for the incomplete requests only, because the descriptor of a complete one may stay ready. */
 static enum rlock_status poll_open(const struct rlock__broadcast *broadcast, int64_t until_ms)
 {
 	struct rlock__connection *open[RLOCK_SERVERS_MAX];
@@ -596,7 +602,10 @@ static size_t count_answered(const struct rlock__broadcast *broadcast)
 	return count;
 }
 
-/* Print how many of the servers that answered do not count, and why. */
+/*
+ * Print how many of the servers that answered do not count for the quorum, and why: they lost the lock, or are busy. Print
+ * nothing for a request about a lock of any owner.
+ */
 static const char *print_negatives(const struct rlock__broadcast *broadcast,
 				   enum rlock_status negative, char out[64])
 {
@@ -630,7 +639,7 @@ static void add_count(const struct rlock__broadcast *broadcast, enum rlock_statu
 	rlock__error_set_reply(&conn->error, rlock__error_reply(&error));
 }
 
-/* The result when a quorum has carried out the request. */
+/* The result when enough places have carried out the request. */
 static enum rlock_status done_status(struct rlock__broadcast *broadcast)
 {
 	return rlock__broadcast_copy_error(broadcast, RLOCK_NOT_NOTIFIED) ? RLOCK_NOT_NOTIFIED
@@ -657,7 +666,7 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
 		return failure;
 	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
-		/* Return the negative answer also if too few places gave it: the others have not answered yet. */
+		/* No place failed, and some have not answered in time. Return the negative answer if at least one place gave it. */
 		if (rlock__broadcast_copy_error(broadcast, negative))
 			return negative;
 		rlock__conn_copy_error(conn, 0);
@@ -673,8 +682,8 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast)
 		const struct rlock__answer *answer = &broadcast->answers[i];
 
 		/*
-		 * After RLOCK_ENET the stream is closed already, or kept for a late reply. With a reply the login failed, for
-		 * example at a replica: close the stream.
+		 * After RLOCK_ENET without a reply leave the stream: it is closed already, or kept for a late reply.
+		 * RLOCK_ENET with a reply means that the login failed, for example at a replica: close the stream.
 		 */
 		if (answer->is_over && answer->status < 0 &&
 		    (answer->status != RLOCK_ENET || answer->result.reply != NULL))
@@ -699,7 +708,10 @@ static enum rlock_status check(const struct rlock_conn *conn, struct rlock__conn
 	return status;
 }
 
-/* One server's share of the remaining time. Never 0, for which WAIT would wait without a limit. */
+/*
+ * One server's share of the time until end_ms, in ms. At least SHARE_MIN_MS, because WAIT with a time of 0 would wait without
+ * a limit.
+ */
 static int64_t share_ms(int64_t end_ms, size_t servers)
 {
 	int64_t now_ms = rlock_now_ms();
@@ -780,7 +792,7 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 {
 	bool has_note = note[0] != '\0';
 	int64_t kept_until_ms = rlock_owner_kept_until_ms(owner, strlen(owner));
-	/* Do not show the time in the owner: the caller prints it. */
+	/* The owner of a kept hold ends with a time. Do not show it here, because the caller prints the time. */
 	int owner_len =
 		kept_until_ms >= 0 ? (int)(strstr(owner, RLOCK__KEPT) - owner) : (int)strlen(owner);
 
@@ -790,7 +802,7 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 	return RLOCK_BUSY;
 }
 
-#define TYPE_SHOWN_MAX 256 /* the type can contain the name of a side key */
+#define TYPE_SHOWN_MAX 256 /* a script's type can contain the name of a side key */
 
 static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
 {

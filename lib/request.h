@@ -22,23 +22,25 @@ struct rlock_hold;
 #define RLOCK__ARGS_TEXT_MAX 128
 
 /*
- * The arguments of one EVALSHA, keys first. Fill them by rlock__args_*, free them by rlock__args_free. The texts must stay until
- * then, except those in memory.
+ * The arguments of one EVALSHA, keys first. Fill them by rlock__args_*, and free them by rlock__args_free. The caller must
+ * keep the added texts until then. Only texts in the member memory are freed with the arguments.
  */
 struct rlock__args {
 	const char **argv;
 	size_t *lengths;
 	size_t count;
 	size_t key_count;
-	bool is_out_of_memory; /* stays set; checked once, at the send */
+	bool is_out_of_memory; /* stays set; checked once, when the request is sent */
 	bool needs_login;
-	bool is_repeated;    /* not traced: the request is sent often */
-	const char *purpose; /* traced instead of the script's purpose; NULL: trace the latter */
-	/* Commands sent after this one in the same write; the caller keeps them. NULL: none. */
+	/* Do not trace the request, because it is sent often. */
+	bool is_repeated;
+	/* The purpose that is traced; NULL: the purpose of the script. */
+	const char *purpose;
+	/* Commands that are sent after this one in the same write; the caller keeps them. NULL: none. */
 	const struct rlock__pipelined *pipelined;
 	char key_count_text[24];
 	size_t text_len;
-	/* texts of numbers; argv points into it, so the struct must not move */
+	/* texts of numbers; argv points into this array, so the struct must not move */
 	char text[RLOCK__ARGS_TEXT_MAX];
 	char *memory; /* freed with the arguments; NULL: none */
 };
@@ -46,29 +48,33 @@ struct rlock__args {
 void rlock__args_init(struct rlock__args *args);
 void rlock__args_free(struct rlock__args *args);
 void rlock__args_string(struct rlock__args *args, const char *text);
-/* A text of any bytes. */
+/* Add a text of any bytes. */
 void rlock__args_name(struct rlock__args *args, const struct rlock_name *name);
 /* Add a formatted text, which is copied. Pass only texts and numbers that fit into RLOCK__ARGS_TEXT_MAX bytes together. */
 __attribute__((format(printf, 2, 3))) void rlock__args_print(struct rlock__args *args,
 							     const char *format, ...);
 void rlock__args_number(struct rlock__args *args, int64_t number);
 
-/* Add some keys of a name as KEYS, in order; which: bits 1 << enum rlock__key. keys must stay. */
-void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which);
 /*
- * Add the texts of some keys and channels to ARGV. Call this after all KEYS were added. In a cluster a channel is sent
- * as "+CHANNEL".
+ * Add some keys of a name as KEYS, in the order of enum rlock__key. which has a bit 1 << KEY for each of them. The caller must
+ * keep keys.
  */
+void rlock__args_keys(struct rlock__args *args, const struct rlock__keys *keys, unsigned which);
+/* Add the names of some keys and channels to ARGV, after all KEYS were added. In a cluster a channel is sent as "+CHANNEL". */
 void rlock__args_names(struct rlock__args *args, const struct rlock__keys *keys, unsigned which,
 		       bool is_in_cluster);
-/* Add the kind that the script may change: empty for any; "plain" also for fair, which looks alike on the server. */
+/*
+ * Add the kind of lock that the script may change. An empty text means any kind. "plain" is also sent for fair, because a fair
+ * lock looks like a plain one on the server.
+ */
 void rlock__args_kind(struct rlock__args *args, enum rlock_kind kind);
 
 /* ---- a call of a script ---- */
 
 /*
- * Make a command that runs the script, for a request of several commands: EVAL with its text (has_text), or EVALSHA for a server that
- * knows the script. The command belongs to args, which must have an argument and not be out of memory.
+ * Make a command that runs the script, for a request that consists of several commands. has_text: EVAL with the text of the
+ * script; else EVALSHA, for a server that knows the script. The command points into args. Before the call at least one
+ * argument must have been added, and args must not be out of memory.
  */
 struct rlock__command rlock__args_command(struct rlock__args *args,
 					  const struct rlock__script *script, bool has_text);
@@ -79,27 +85,27 @@ struct rlock__call {
 	const struct rlock__script *script;
 	struct rlock__args *args;
 	int64_t deadline_ms;
-	bool has_text;            /* The request is EVAL, with the text of the script. */
+	bool has_text;            /* EVAL was sent, with the text of the script */
 	enum rlock_status status; /* not RLOCK_OK: the call failed before it was sent */
 };
 
 /*
- * Begin to run a script, in steps as those of a request: by EVALSHA, and by EVAL if the server does not know the script or if
- * has_text. Several calls may share args, which must stay until all calls are complete or abandoned.
+ * Begin to run a script; rlock__call_advance continues. Send EVALSHA, and EVAL if the server does not know the script, or
+ * immediately if has_text. Several calls may share args, which must stay until all calls are complete or abandoned.
  */
 void rlock__call_begin(struct rlock__call *call, struct rlock__connection *connection,
 		       const struct rlock__script *script, bool has_text, struct rlock__args *args,
 		       int64_t deadline_ms);
-/* Continue as rlock__request_advance, but turn an error reply into a status. */
+/* Continue the call as rlock__request_advance does, which explains the result. But turn an error reply into a status. */
 bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out);
 
-/* Run a script, wait for its reply, and drop it. */
+/* Run a script, wait for its reply, and return its status. The reply itself is dropped. */
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);
 /*
- * Send EVALSHA and close, without waiting for the reply. Call this only if the script was run on this stream, or was just sent: the
- * server must know the script.
+ * Send EVALSHA and close the stream, without waiting for the reply. Call this only if the script was run on this stream, or
+ * was just sent, because the server must know the script.
  */
 void rlock__call_fire_and_forget(struct rlock__connection *connection,
 				 const struct rlock__script *script, struct rlock__args *args);
@@ -109,7 +115,7 @@ void rlock__call_fire_and_forget(struct rlock__connection *connection,
 /* A server or slot that a request goes to, and the names that it contains there. */
 struct rlock__place {
 	struct rlock__connection *connection;
-	const size_t *names; /* indexes among all names */
+	const size_t *names; /* indexes of its names among all names */
 	size_t name_count;
 };
 
@@ -120,42 +126,52 @@ struct rlock__place {
 struct rlock__places {
 	struct rlock_conn *conn;
 	size_t count;
-	size_t quorum; /* number of places that must agree; all slots */
+	size_t quorum; /* number of places that must agree: for slots, all of them */
 	bool are_slots;
 	struct rlock__place at[RLOCK_SERVERS_MAX];
 };
 
 /*
- * Find the places of a hold, which must stay. Opens no connection. RLOCK_EUNSUPPORTED: several slots on several servers, or too many
- * slots.
+ * Find the places of a hold, without opening a connection. The caller must keep the hold. RLOCK_EUNSUPPORTED: the names are in
+ * several slots of a cluster that is one of several servers, or in too many slots.
  */
 enum rlock_status rlock__places_of_hold(struct rlock__places *places, struct rlock_conn *conn,
 					const struct rlock_hold *hold);
-/* Find the places of one name. */
+/* Find the places of one name: each server. */
 void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn);
-/* Make the error of a place's connection the error of the call. An error about no single name is about the place's first name. */
+/*
+ * Make the error of a place's connection the error of the call. If the error names none of the names, it is about the place's
+ * first name.
+ */
 void rlock__places_copy_error(const struct rlock__places *places, size_t index);
-/* Init args with keys (bits 1 << enum rlock__key) of hold's names at the index-th place. Free args with rlock__args_free. */
+/*
+ * Initialize args with some keys of hold's names at the index-th place; keys has a bit 1 << enum rlock__key for each of them.
+ * Free args with rlock__args_free.
+ */
 void rlock__places_keys(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, unsigned keys, struct rlock__args *args);
-/* Add at the end, after the action's own arguments, the names of further keys and channels that its script needs. */
+/*
+ * Add the names of further keys and channels that the action's script needs. Call this last, after the action's own arguments
+ * were added.
+ */
 void rlock__places_args(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, const struct rlock__action *action,
 			struct rlock__args *args);
 
 /*
- * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have
- * acquired, and leave every queue. Returns the script. It is that of the attempts, since the server knows this script.
- * since: start of the wait, as the server replied; else empty. will_wait: keep the position in the queue of a fair
- * lock. reserve_ms: reserve a lock of any other kind for this hold for this time; 0: do not.
+ * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired,
+ * and leave every queue. Returns the script, which is the one that acquires: a server that an attempt has reached knows it.
+ * since: the start of the wait, as the server replied; else empty.
+ * will_wait: keep the position in the queue of a fair lock.
+ * reserve_ms: reserve a lock of any other kind for this hold for this many ms; 0: do not.
  */
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
 					       const struct rlock_hold *hold, const char *since,
 					       bool will_wait, int64_t reserve_ms,
 					       struct rlock__args *args);
 /*
- * Make the arguments that release hold at the index-th place, or keep it for kept_ms. A release also leaves every queue there: a quorum
- * may have granted the lock while other servers have us in their queues. Returns the script.
+ * Make the arguments that release hold at the index-th place (kept_ms is 0), or keep it for kept_ms. If the owner may be in a
+ * queue there, a release also leaves every queue. Returns the script.
  */
 const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
 						  const struct rlock_hold *hold, int64_t kept_ms,
@@ -168,17 +184,20 @@ struct rlock__answer {
 	struct rlock__args args;
 	struct rlock__call call;
 	struct rlock__result result;
-	enum rlock_status status; /* the result's, or that of rlock__read_fn */
+	enum rlock_status
+		status; /* the status in result, or the one that rlock__read_fn returned */
 	bool is_sent, is_over;
-	bool was_deposed; /* The server carried out the request, but is not confirmed as master. */
+	bool was_deposed; /* The server carried out the request, but the sentinels do not confirm that it is the master. */
 };
 
-/* Wait this long for servers that cannot change the result any more. */
+/* After a quorum has replied, wait this long for the other servers. */
 #define RLOCK__STRAGGLERS_MS 100
 
 /*
- * Turn a reply of the index-th place into a status. Unless that is RLOCK_OK, set the connection's error; for RLOCK_ESERVER, an
- * unexpected reply, the caller sets it. RLOCK_OK and RLOCK_NOT_NOTIFIED: the server has carried out the request.
+ * Turn a reply of the index-th place into a status.
+ * RLOCK_OK, RLOCK_NOT_NOTIFIED: the server has carried out the request.
+ * RLOCK_ESERVER: the reply is not one of the script; the caller sets the connection's error.
+ * For any other status than RLOCK_OK and RLOCK_ESERVER, set the connection's error.
  */
 typedef enum rlock_status (*rlock__read_fn)(void *ctx, struct rlock__connection *connection,
 					    size_t index, struct redisReply *reply);
@@ -189,12 +208,14 @@ typedef const struct rlock__script *(*rlock__args_fn)(const void *ctx, size_t in
 
 struct rlock__broadcast {
 	const struct rlock__places *places;
-	rlock__read_fn read; /* NULL: any reply is RLOCK_OK */
+	rlock__read_fn read; /* NULL: any reply that is no error is RLOCK_OK */
 	void *ctx;
-	bool needs_login; /* Send nothing before the login was accepted. */
+	bool needs_login; /* Send the request only after the login was accepted. */
 	/*
-	 * The request is about a lock of any owner. A server where the lock is not held counts for the quorum, since it has nothing to do.
-	 * RLOCK_OK: a quorum replied, and one server carried out the request. RLOCK_BUSY: another owner holds the lock on one server.
+	 * The request is about a lock of any owner. Where the lock is not held, nothing needs to be done.
+	 * RLOCK_OK: at least one server has carried out the request, and together with the servers where the lock is not held
+	 * it is a quorum.
+	 * RLOCK_BUSY: not RLOCK_OK, and another owner holds the lock on at least one server.
 	 */
 	bool is_of_any_owner;
 	struct rlock__answer answers[RLOCK_SERVERS_MAX];
@@ -204,40 +225,50 @@ struct rlock__broadcast {
 void rlock__broadcast_init(struct rlock__broadcast *broadcast, const struct rlock__places *places,
 			   rlock__read_fn read, void *ctx);
 void rlock__broadcast_free(struct rlock__broadcast *broadcast);
-/* Send the request to one place, or to all. Frees an earlier answer of the place. */
+/* _begin: begin the request at the index-th place. _begin_all: at every place. An earlier answer of a place is freed. */
 void rlock__broadcast_begin(struct rlock__broadcast *broadcast, size_t index, rlock__args_fn make,
 			    const void *ctx, int64_t deadline_ms);
 void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_fn make,
 				const void *ctx, int64_t deadline_ms);
 /*
- * Wait for the answers of all places, until until_ms at most. With enough > 0 only until that many have carried out the request, or
- * cannot any more. Requests without an answer continue; after RLOCK_CANCELLED and RLOCK_ESYS they are abandoned.
+ * Wait until all requests are answered, or until until_ms. With enough > 0, wait only until that many places count for the
+ * quorum, or too few are left to do so. A place counts that has carried out the request, or has nothing to do
+ * (is_of_any_owner).
+ * After RLOCK_OK, requests without an answer continue. After RLOCK_CANCELLED and RLOCK_ESYS they are abandoned.
  */
 enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, size_t enough,
 					 int64_t until_ms);
-/* Whether a place answered with status. Makes the error of the first one the error of the call. */
+/*
+ * If a place answered with status, make its error the error of the call, and return true. Of several such places, take the
+ * first one.
+ */
 bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_status status);
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /* The number of places that have carried out the request. */
 size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
-/* Whether the missing answers cannot change the result. With several slots each answer matters. */
+/* Whether the missing answers cannot change the result. With several slots this is so only when all have answered. */
 bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast);
 /*
- * The quorum's result. Unless it is RLOCK_OK, the error of the call is set.
- * RLOCK_OK: a quorum has carried out the request. RLOCK_NOT_NOTIFIED: so it has, but one of its places returned this
- * status.
- * negative, for example RLOCK_NOT_HELD: too many places returned this status for the others to be a quorum.
- * Any other status: the failure that prevented a quorum.
+ * The result of the quorum. Unless it is RLOCK_OK, the error of the call is set.
+ * RLOCK_OK: a quorum has carried out the request.
+ * RLOCK_NOT_NOTIFIED: a quorum has carried out the request, and at least one place returned this status.
+ * negative, for example RLOCK_NOT_HELD: so many places returned this status that the others are no quorum. Also if at least
+ * one place returned it, none failed, and the others have not answered in time.
+ * Any other status: the failure that prevented a quorum. For a request about a lock of any owner see is_of_any_owner.
  */
 enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 					  enum rlock_status negative);
 /*
- * Confirm the servers' replies: enough replicas must have the write (--replicas), and the sentinels, queried at since_ms or later, must
- * still name each server as the master. Otherwise a failover could undo the write. RLOCK_OK: a quorum is confirmed.
+ * Confirm the replies RLOCK_OK, so that a failover cannot undo the writes: enough replicas must have each write (--replicas),
+ * and the sentinels, queried at since_ms or later, must still name each server as the master. RLOCK_OK: a quorum of servers is
+ * confirmed.
  */
 enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcast, int64_t since_ms,
 					       int64_t lease_ms);
-/* Close each connection whose server denied the request, for a new login: the server may not have loaded its users yet. */
+/*
+ * Close each connection whose server denied the request, so that the next request logs in anew: the server may not have loaded
+ * its users yet.
+ */
 void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
 /* ---- replies ---- */
 
@@ -245,19 +276,25 @@ void rlock__broadcast_close_failed(struct rlock__broadcast *broadcast);
 enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlock__script *script);
 /* Whether reply is an array of these types: 'i' for an integer, 's' for a string; a '*' at the end allows more elements. */
 bool rlock__reply_is(const struct redisReply *reply, const char *types);
-/* *name_index_out: the name that an element of a place's reply is about; the element counts the place's names from 1. False: none. */
+/*
+ * Read the element of a place's reply that gives a name, as its number among the place's names, counted from 1.
+ * *name_index_out: the index of that name among all names. False: the element is no such number.
+ */
 bool rlock__reply_read_index(const struct rlock__place *place, const struct redisReply *element,
 			     size_t *name_index_out);
-/* Set the error: the name's key is no lock of this kind. type: the key's type, as the script returned it. */
+/* Set the error: the name's key is no lock of this kind. Returns RLOCK_EKIND. type: the key's type, as the script returned it. */
 enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
 					 const struct redisReply *type, size_t name_index);
 /*
- * Set the error to "HOW NOTE (OWNER)", and return RLOCK_BUSY. note and owner are escaped; the note may be empty. The time in an owner
- * of rlock_keep_until is not shown, but stored in the error.
+ * Set the error to "HOW NOTE (OWNER)", or to "HOW OWNER" if note is empty. Returns RLOCK_BUSY. note and owner are escaped. If
+ * owner has the time of a kept hold (rlock_keep_until), the time is stored in the error, but not shown in its text.
  */
 enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char *how,
 					 const char *note, const char *owner);
-/* Set the error: the hold is lost. type: the type of the value that has overwritten the key, as the script returned it; or NULL. */
+/*
+ * Set the error: the hold is lost. Returns RLOCK_NOT_HELD. type: the type of the value that has overwritten the key, as the
+ * script returned it; NULL: the key was not overwritten.
+ */
 enum rlock_status rlock__reply_fail_lost(struct rlock__connection *connection,
 					 const struct redisReply *type, size_t name_index);
 
