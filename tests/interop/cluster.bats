@@ -8,13 +8,14 @@ load stress
 setup_file() {
 	start_cluster 3
 	export JAVA_URLS=$RLOCK_URL
-	# Helpers read the node that has the lock.
+	# Let the helpers query the node that has the lock "a".
 	SERVER_SOCKET=$(socket_of "$(node_of a)")
 	export SERVER_SOCKET
 	start_common_java
 }
 
-# listeners KIND NAME: the number of subscribers. Some versions of Redisson use SUBSCRIBE, others SSUBSCRIBE.
+# listeners KIND NAME: prints the number of subscribers of the lock's channel. Some versions of Redisson use SUBSCRIBE, others
+# SSUBSCRIBE: add both.
 listeners() {
 	local how sum=0
 	for how in numsub shardnumsub; do

@@ -16,7 +16,8 @@ begin_in_order() {
 	done
 }
 
-# enter_in_order CONTENDER...: the contenders must acquire the lock promptly and in this order, while the later ones wait.
+# enter_in_order CONTENDER...: the contenders must acquire the lock in this order, each within 4 s, while the later ones still
+# wait.
 enter_in_order() {
 	local contender other
 	while [ $# -gt 0 ]; do
@@ -82,8 +83,8 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# A Java thread that acquires the lock lowers the deadlines of all waiters after it by five minutes, its wait time. If rlock did not
-# raise its deadline again, Java would remove it from the queue.
+# A Java thread that acquires the lock lowers the deadlines of all waiters after it by five minutes, the wait time of a thread. If
+# rlock did not raise the deadline of its waiter again, Java would remove that waiter from the queue.
 @test "an rlock keeps its position while many Java threads acquire the lock before it" {
 	local owners
 	java_locks T0 fair a
@@ -93,7 +94,7 @@ enter_in_order() {
 	for contender in T1 T2 T3 T4 T5 T6; do
 		java_enters $contender
 		owners=$(sed 1d <<<"$owners")
-		# Each attempt removes waiters whose deadline has passed.
+		# Each attempt of Java or rlock removes waiters that it considers dead; the live ones must remain.
 		java_does false T8 try fair a
 		rlock_is_refused fair a
 		assert_equal "$(queue a)" "$owners"
@@ -115,8 +116,8 @@ enter_in_order() {
 	nothing_is_left
 }
 
-# A dead Java thread is removed from the queue at its deadline, the end of its wait time. rlock can remove it sooner, since it is no
-# longer subscribed.
+# Java would remove a dead thread from the queue at its deadline, the end of its wait time. rlock can remove it sooner, since the
+# thread is no longer subscribed.
 @test "a queued Java thread whose service was killed is overtaken, at the latest when its deadline has passed" {
 	rlock_locks r0 fair a -t 3s
 	start_mortal_java

@@ -15,7 +15,7 @@ setup() {
 		run -0 rlock run --fence a -- sh -c 'echo "$RLOCK_TOKEN"; rlock run --fence a -- printenv RLOCK_TOKEN'
 		assert_output $((turn + 1))$'\n'$((turn + 2))
 	done
-	# A lock with Java's counter issues a token even if the request does not ask for one.
+	# Once Java has created the counter, each acquisition of the lock is issued a token, even one without --fence.
 	run -0 rlock run a -- true
 	java_does 8 T1 fence fenced a
 	java_does 9 T1 fence fenced a

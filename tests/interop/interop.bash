@@ -8,12 +8,12 @@ load ../lib/sentinels
 
 # ---- Java, with threads T1, T2... ----
 
-# speak_to NAME: send the next commands to this Java service.
+# speak_to NAME: make this Java service the one to which commands are sent from now on.
 speak_to() {
 	export JAVA=$BATS_FILE_TMPDIR/$1
 }
 
-# start_java NAME WATCHDOG_MS URL...: start a Java service, and speak to it.
+# start_java NAME WATCHDOG_MS URL...: start a Java service with this name, and speak_to it.
 start_java() {
 	speak_to "$1"
 	shift
@@ -29,8 +29,8 @@ start_java() {
 	assert_equal "$(answer 120)" ready
 }
 
-# start_common_java: a service for all tests of a file. start_mortal_java: a service for one test, which renews its locks for 3 s each time
-# and may be killed. JAVA_URLS: the URLs of their servers, separated by blanks.
+# start_common_java: start the service for all tests of a file. start_mortal_java: start a service for one test, which may be
+# killed; its locks have a lease of 3 s. JAVA_URLS: the URLs of their servers, separated by blanks.
 # shellcheck disable=SC2086
 start_common_java() { start_java java 30000 $JAVA_URLS; }
 # shellcheck disable=SC2086
@@ -55,13 +55,13 @@ answer() {
 	echo "$line"
 }
 
-# ask WORD...: send a line to Java, and print its answer.
+# ask WORD...: send these words to Java as one line, and print its answer.
 ask() {
 	echo "$*" >"$JAVA/in"
 	answer 60
 }
 
-# java_does ANSWER WORD...: Java answers this.
+# java_does ANSWER WORD...: send these words to Java, which must answer ANSWER.
 java_does() {
 	local got
 	got=$(ask "${@:2}")
@@ -75,26 +75,27 @@ java_does() {
 java_locks() { java_does ok "$1" lock "${@:2}"; }
 java_unlocks() { java_does ok "$1" unlock "${@:2}"; }
 
-# java_begins THREAD VERB...: begin a call that may wait. java_enters checks the result, or java_does ANSWER await THREAD MS.
+# java_begins THREAD VERB...: begin a call that may wait. `java_enters` or `java_does ANSWER await THREAD MS` then checks its
+# result.
 java_begins() { java_does started start "$@"; }
 
-# java_enters THREAD [SECONDS]: the call of this thread succeeds within this time.
+# java_enters THREAD [SECONDS]: the call that this thread has begun must succeed within this time (25 s).
 java_enters() { java_does ok await "$1" $((${2:-25} * 1000)); }
 
-# java_waits THREAD [MS]: the call of this thread still waits after this time.
+# java_waits THREAD [MS]: the call that this thread has begun must still wait after this time (0 ms).
 java_waits() { java_does pending await "$1" "${2:-0}"; }
 
-# is_asleep THREAD: whether the call of this thread sleeps until a message comes. Wait for it before a release: a message wakes only
-# the threads that sleep when it comes.
+# is_asleep THREAD: whether the call of this thread sleeps until a message comes. Wait for this before a release: a message wakes
+# only the threads that already sleep when it comes.
 is_asleep() { [ "$(ask asleep "$1")" = true ]; }
 
 # ---- rlock, with contenders named "r" or similar ----
 
-# Options of every rlock, for tests with several servers.
+# Options that each rlock gets, for tests with several servers.
 SERVER_OPTIONS=()
 
-# words KIND NAMES: set WORDS, rlock's verb and options for a kind of Redisson's, and WORDS_NAMES. NAMES are separated by commas, as
-# for Java.
+# words KIND NAMES: set WORDS to rlock's verb and options for this kind of Redisson's, and WORDS_NAMES to the names. NAMES are
+# separated by commas, as for Java.
 words() {
 	case $1 in
 	plain) WORDS=(run) ;;
@@ -108,8 +109,8 @@ words() {
 	IFS=, read -ra WORDS_NAMES <<<"$2"
 }
 
-# rlock_begins CONTENDER KIND NAMES [OPTION...]: start an rlock whose command stays until rlock_leaves CONTENDER. Its pid is in
-# PIDS[CONTENDER].
+# rlock_begins CONTENDER KIND NAMES [OPTION...]: start an rlock whose command stays until rlock_leaves CONTENDER. Set
+# PIDS[CONTENDER] to its pid.
 declare -gA PIDS=()
 rlock_begins() {
 	rm -f "$1.in" "$1.out"
@@ -118,7 +119,7 @@ rlock_begins() {
 	PIDS[$1]=$PID
 }
 
-# rlock_enters CONTENDER
+# rlock_enters CONTENDER: its command must start within 25 s.
 rlock_enters() { wait_until 25 file_exists "$1.in"; }
 
 rlock_locks() {
@@ -126,29 +127,29 @@ rlock_locks() {
 	rlock_enters "$1"
 }
 
-# rlock_waits CONTENDER: rlock runs, and its command does not.
+# rlock_waits CONTENDER: whether this rlock runs, and has not started its command.
 rlock_waits() { is_running "${PIDS[$1]}" && [ ! -e "$1.in" ]; }
 
-# rlock_leaves CONTENDER: end its command; rlock then ends with status 0.
+# rlock_leaves CONTENDER: end its command. This rlock must then exit with 0.
 rlock_leaves() {
 	touch "$1.out"
 	ended_with 0 "${PIDS[$1]}"
 }
 
-# rlock_is_refused KIND NAMES [OPTION...]: rlock, by default with -n, does not acquire the lock.
+# rlock_is_refused KIND NAMES [OPTION...]: an rlock with these options (-n) must exit with 75, without the lock.
 rlock_is_refused() {
 	[ $# -gt 2 ] || set -- "$@" -n
 	words "$1" "$2"
 	run -75 rlock "${WORDS[@]}" "${@:3}" "${WORDS_NAMES[@]}" -- true
 }
 
-# The owner that CONTENDER's hold has on the server.
+# owner_of CONTENDER: print the owner that its hold has on the server.
 owner_of() { cat "$1.in"; }
 
 # ---- waiters ----
 
-# listeners KIND NAME: prints how many waiters are subscribed. Each waiter in rlock's wake queue has a channel of its own, and the first
-# one also subscribes to the lock's channel, as all other waiters do: it is counted once.
+# listeners KIND NAME: prints how many waiters are subscribed. Each waiter in rlock's wake queue is subscribed to a channel of its
+# own. The first of them is also subscribed to the lock's channel, as all other waiters are: count it only once.
 listeners() {
 	local channel own
 	channel=$(channel "$1" "$2")
@@ -156,7 +157,7 @@ listeners() {
 	echo $(($(redis pubsub numsub "$channel" | tail -n 1) + own - (own > 0)))
 }
 
-# channel KIND NAME: the channel of such a lock.
+# channel KIND NAME: prints the channel on which the release of such a lock is published.
 channel() {
 	case $1 in
 	read | write) echo "redisson_rwlock:{$2}" ;;
@@ -164,11 +165,11 @@ channel() {
 	esac
 }
 
-# queue NAME: the owners in the queue of a fair lock, in order.
+# queue NAME: prints the owners in the queue of a fair lock, in their order.
 queue() { redis lrange "redisson_lock_queue:{$1}" 0 -1; }
 
-# has_waiter KIND NAMES [COUNT]: whether the queue of a fair lock has COUNT waiters, or the channel at least COUNT subscribers. Checks
-# the first name only. All threads of one Java service count as one subscriber.
+# has_waiter KIND NAMES [COUNT]: for a fair lock, whether its queue has exactly COUNT waiters (1); else whether the lock's channel
+# has at least COUNT subscribers. Checks the first name only. All threads of one Java service count as one subscriber.
 has_waiter() {
 	case $1 in
 	fair) has_queue_length "${2%%,*}" "${3:-1}" ;;
@@ -176,9 +177,9 @@ has_waiter() {
 	esac
 }
 
-# ---- scenarios for each kind; HELD and WANTED are kinds that exclude each other ----
+# ---- scenarios: one side holds a lock of the kind HELD, the other side waits for WANTED, which excludes it ----
 
-# rlock_queues HELD WANTED NAMES: rlock's contender r waits for a lock of Java's thread T1.
+# rlock_queues HELD WANTED NAMES: Java's thread T1 acquires the lock, and rlock's contender r waits for it.
 rlock_queues() {
 	java_locks T1 "$1" "$3"
 	rlock_begins r "$2" "$3"
@@ -186,7 +187,8 @@ rlock_queues() {
 	rlock_waits r
 }
 
-# java_queues HELD WANTED NAMES [OPTION...]: Java's thread T1 waits for a lock of rlock's contender r, which has these options.
+# java_queues HELD WANTED NAMES [OPTION...]: rlock's contender r acquires the lock with these options, and Java's thread T1 waits
+# for it.
 java_queues() {
 	rlock_locks r "$1" "$3" "${@:4}"
 	java_begins T1 lock "$2" "$3"
@@ -200,14 +202,15 @@ rlock_has_its_turn() {
 	nothing_is_left
 }
 
-# java_has_its_turn KIND NAMES: T1 must acquire the lock. Then it releases the lock.
+# java_has_its_turn KIND NAMES: T1, which waits, must acquire the lock within 4 s. Then T1 releases it.
 java_has_its_turn() {
 	takes_less_than 4 java_enters T1
 	java_unlocks T1 "$@"
 	nothing_is_left
 }
 
-# rlock_is_woken, java_is_woken HELD WANTED NAMES: the release must wake the waiter, which would else sleep until the lease of 30 s ends.
+# rlock_is_woken, java_is_woken HELD WANTED NAMES: the holder's release must wake the waiter, which would otherwise sleep until
+# the lease of 30 s ends.
 rlock_is_woken() {
 	rlock_queues "$@"
 	java_unlocks T1 "$1" "$3"
@@ -220,7 +223,8 @@ java_is_woken() {
 	java_has_its_turn "$2" "$3"
 }
 
-# each_gives_up HELD WANTED NAMES: a waiter with a wait time of 1 s must stop waiting then, and not before.
+# each_gives_up HELD WANTED NAMES: an rlock, then a Java thread, must not acquire the lock that the other side holds. With a wait
+# time of 1 s each must wait for that long.
 each_gives_up() {
 	java_locks T1 "$1" "$3"
 	rlock_is_refused "$2" "$3"
@@ -241,8 +245,8 @@ takes_a_second() {
 	(($(now_ms) - start >= 1000))
 }
 
-# rlock_outlives_java HELD WANTED NAMES: Java ends as by kill -9. rlock must acquire the lock when the lease of Redisson's last renewal
-# has ended.
+# rlock_outlives_java, java_outlives_rlock HELD WANTED NAMES: the holder is killed, or ends as if by kill -9. The waiter must
+# acquire the lock when the lease of the last renewal has ended.
 rlock_outlives_java() {
 	start_mortal_java
 	rlock_queues "$@"
@@ -261,7 +265,8 @@ java_outlives_rlock() {
 	nothing_is_left
 }
 
-# each_renews HELD WANTED NAMES: a holder keeps the lock for longer than its lease. The waiter must not acquire it before the release.
+# each_renews HELD WANTED NAMES: first Java, then rlock keeps the lock for longer than its lease. The other side waits, and must
+# not acquire the lock before it is released.
 each_renews() {
 	start_mortal_java
 	rlock_queues "$@"
@@ -276,7 +281,7 @@ each_renews() {
 	java_has_its_turn "$2" "$3"
 }
 
-# both_have_turns NAMES: r and T1 wait for the plain lock, and both get it, in any order.
+# both_have_turns NAMES: both r and T1, which wait for the plain locks, must acquire them, in any order.
 both_have_turns() {
 	local java=pending end=$((SECONDS + 25))
 	until [ -e r.in ] || [ "$java" != pending ] || ((SECONDS > end)); do
@@ -316,7 +321,7 @@ interop_setup() {
 	directory_setup
 	PATH=$BATS_TEST_DIRNAME/commands:$PATH
 	speak_to java
-	# Delete what a failed test has left: the next test must not see it.
+	# If a test has failed, start a new service, so that this test is not disturbed by what the failed one has left.
 	if [ "$(ask idle)" != idle ] || [ -e "$JAVA/unclean" ]; then
 		stop_java
 		start_common_java
@@ -324,10 +329,12 @@ interop_setup() {
 	wait_until 20 none_listens
 }
 
-# Redisson unsubscribes after its thread has acquired the lock. A thread that subscribes at that moment may miss messages.
+# none_listens: whether no client is subscribed. Wait for this between two scenarios: Redisson unsubscribes some time after its
+# thread has acquired a lock, and a thread that subscribes at that moment may miss messages.
 none_listens() { [ -z "$(redis pubsub channels 'redisson*')" ]; }
 
-# Fail if an rlock still runs, or the server still has keys.
+# Fail if an rlock still runs. If the test has failed, or a Java thread still has work, mark the service as unclean: the next test
+# starts another one.
 interop_teardown() {
 	local contender status=0
 	for contender in "${!PIDS[@]}"; do
@@ -343,7 +350,7 @@ interop_teardown() {
 	return "$status"
 }
 
-# Leave out the counters of fencing tokens, which never expire.
+# nothing_is_left: no key may be left, except the counters of fencing tokens, which never expire; and no subscriber.
 nothing_is_left() {
 	wait_until 10 only_counters_are_left
 	wait_until 20 none_listens

@@ -3,7 +3,7 @@
 
 load interop
 
-# fields_are KEY WORD...: the hash has these fields and values.
+# fields_are KEY WORD...: the hash must have exactly these fields and values, in this order.
 fields_are() {
 	assert_equal "$(redis hgetall "$1" | paste -s -d ' ')" "${*:2}"
 }
@@ -70,7 +70,7 @@ fields_are() {
 	nothing_is_left
 }
 
-# waits_for NAME OWNER: prints the deadline of this waiter in the queue of a fair lock, in seconds from now.
+# waits_for NAME OWNER: prints in how many seconds the deadline of this waiter for a fair lock comes.
 waits_for() {
 	local score
 	score=$(redis zscore "redisson_lock_timeout:{$1}" "$2")
@@ -86,7 +86,7 @@ waits_for() {
 	wait_until 20 has_queue_length a 2
 	{ read -r java && read -r rlock; } < <(queue a)
 	assert_equal "$(redis zcard 'redisson_lock_timeout:{a}')" 2
-	# Redisson adds its wait time for a thread, five minutes, to the lease of 30 s.
+	# The deadline is the end of the holder's lease of 30 s, plus the time that Redisson gives each thread, five minutes.
 	assert_between 321 "$(waits_for a "$java")" 330
 	(($(waits_for a "$rlock") > $(waits_for a "$java")))
 	java_unlocks T1 fair a

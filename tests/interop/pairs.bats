@@ -4,17 +4,18 @@
 
 load interop
 
-# Each row has the kind that is held, the kind that is wanted, and the names. Each uses other scripts and channels.
+# Each row: the kind that is held, the kind that is wanted, and the names. Different rows use different scripts and channels.
 ROWS=('plain plain a' 'fair fair a' 'write read a' 'read write a' 'plain plain a,b')
 WOKEN=("${ROWS[@]}" 'write write a' 'fair fair a,b' 'write write a,b')
-# Redisson 3.13.6 has no RFencedLock.
+# Leave out fenced locks for Redisson 3.13.6, which has no RFencedLock.
 [ "${REDISSON_VERSION-}" = 3.13.6 ] || WOKEN+=('fenced fenced a')
-# Leave out fair locks for Redisson 3.13.6, whose waiters can miss that a holder was killed: they retry when the first lease that they
-# saw has ended. If the lock is not free then, the script returns a negative time, and the thread sleeps until it is woken.
+# Leave out fair locks for Redisson 3.13.6, whose waiters can miss that a holder was killed. They try again when the first lease
+# that they saw has ended. If the lock is not free at that time, because it was renewed, the script returns a negative time, and
+# the thread sleeps until it is woken.
 OUTLIVED=('plain plain a' 'write read a' 'read write a')
 [ "${REDISSON_VERSION-}" = 3.13.6 ] || OUTLIVED+=('fair fair a')
 
-# of_each FUNCTION ROW...: calls FUNCTION with the words of each row.
+# of_each FUNCTION ROW...: calls FUNCTION once for each row, with the words of the row.
 of_each() {
 	local row
 	for row in "${@:2}"; do

@@ -86,8 +86,8 @@ load interop
 	in_background bash -c '
 		rlock wlock a -- sh -c "rlock rlock --pid $$ a && stay both" && stay reads && rlock unlock a'
 	rlock_enters both
-	# Waiters are woken in this order, so start the reader first. A writer that is woken first, while the read lock is held, could otherwise
-	# overtake the reader.
+	# Waiters are woken in the order in which they came, so let the reader come first. Otherwise the writer could be woken
+	# first, while the read lock is held, and could overtake the reader.
 	java_begins T2 lock read a
 	wait_until 20 is_asleep T2
 	java_begins T1 lock write a

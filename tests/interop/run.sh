@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run the tests of this directory with real Redisson clients: the oldest and the newest version that we support, by pom.xml. Build
-# the Java side if it is missing or old.
+# Run the tests of this directory with real Redisson clients: the oldest and the newest version that we support, which pom.xml
+# names. Build the Java side first if it is missing, or older than its source.
 #
 #   tests/interop/run.sh [FILE...]
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 : "${REDISSON:=oldest newest}" "${INTEROP_DIR:=build/interop}"
-# Run two files per processor: each has a Java machine, which waits half of the time.
+# Run two test files per processor: the Java service of each waits for about half of the time.
 [ -n "${JOBS:-}" ] || JOBS=$(($(nproc) * 2))
 export JOBS
 

@@ -4,7 +4,8 @@
 load interop
 load stress
 
-# has_all_permits TOTAL: no permit of the semaphore "a" is held, and no other key is left.
+# has_all_permits TOTAL: whether all TOTAL permits of the semaphore "a" are free, and only its counter and its total are left as
+# keys.
 has_all_permits() {
 	[ "$(redis get a)" = "$1" ] && [ "$(redis keys '*' | sort | paste -s -d ' ')" = "a rlock_total:{a}" ]
 }

@@ -20,7 +20,8 @@ teardown_file() {
 	stop_servers
 }
 
-# Redisson needs more than one sentinel, and one replica.
+# is_ready_for_java: whether all three sentinels know each other, and know the replica, and it is connected to the master.
+# Redisson does not start with a single sentinel, or without a replica.
 is_ready_for_java() {
 	local number
 	for number in 1 2 3; do
@@ -30,7 +31,8 @@ is_ready_for_java() {
 	on 2 redis info replication | grep -q '^master_link_status:up'
 }
 
-# listeners KIND NAME: the number of subscribers, at the master or, for some versions of Redisson, at its replica.
+# listeners KIND NAME: prints the number of subscribers, at the master and at its replica together: some versions of Redisson
+# subscribe at the replica.
 listeners() {
 	local number sum=0
 	for number in 1 2; do

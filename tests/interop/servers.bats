@@ -28,8 +28,8 @@ nothing_is_left() {
 	on_each wait_until 20 no_keys
 }
 
-# listeners KIND NAME: prints the largest number of subscribers at one server. A waiter for several servers subscribes at only one
-# server where the lock is busy.
+# listeners KIND NAME: prints the number of subscribers at the server that has most of them. A waiter for several servers
+# subscribes at only one of those where the lock is busy.
 listeners() {
 	local number count most=0
 	for number in 1 2 3; do
@@ -49,12 +49,12 @@ listeners() {
 }
 
 @test "while Java holds the lock on one server, rlock waits, and holds it on no other server" {
-	# Another service, which uses only this server.
+	# Start another service, which uses only the second server.
 	start_java mortal 30000 "$(url 2)"
 	java_locks T1 plain a
 	rlock_is_refused plain a
 	rlock_begins r plain a
-	# Redisson may try for a while before it subscribes.
+	# The waiter may try for some time before it subscribes.
 	wait_until 15 has_waiter plain a
 	rlock_waits r
 	on 1 stays_true_for 1 is_free a
@@ -73,7 +73,7 @@ listeners() {
 	nothing_is_left
 }
 
-# ---- more than half of them ----
+# ---- a quorum of more than half of the servers ----
 
 @test "with a quorum of a majority Java and rlock wake each other, and exclude each other also while one of three servers is frozen" {
 	# A server that was started less than a lease ago does not count: it may have lost a lock that is held.
@@ -89,6 +89,7 @@ listeners() {
 	rlock_is_refused majority a -n -t 5s --connect-timeout 500ms
 	thaw_server 3
 	java_unlocks T1 majority a
-	# The server now runs the requests that came while it was frozen. They acquire holds, which last for one lease.
+	# The thawed server now runs the requests that came while it was frozen. These acquire holds that nobody releases, so wait
+	# until their leases have ended.
 	on_each wait_until 35 no_keys
 }

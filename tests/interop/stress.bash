@@ -1,16 +1,17 @@
 # Java threads and shells that take turns with a lock. Files outside the server show whether two were inside at the same time: an
 # exclusive holder creates "writer", a shared one "reader.CONTENDER", and the holder of one of three permits one of "slot.1" to
-# "slot.3". Each holder first creates its file and then checks for others, so at least one of two sees the other. See commands/turn
-# and Stress.java. Sourced after interop.bash. TURNS: how many turns they take.
+# "slot.3". Each holder first creates its file, and then checks for files of others. So if two holders are inside at the same
+# time, at least one of them sees the other. See commands/turn and Stress.java. Sourced after interop.bash. TURNS: how many turns
+# all of them take together.
 
 teardown() {
 	touch stop
 	interop_teardown
 }
 
-# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: runs until TURNS turns are done. Each contender pauses for up to PAUSE_MS between two turns.
-# Then checks: no two holders that exclude each other met; each side had at least one in SHARE turns; each contender had a turn, and
-# waited for MOST_MS (20 s) at most.
+# play KIND NAMES PAUSE_MS SHARE [MOST_MS]: runs until TURNS turns are done. Each contender pauses for up to PAUSE_MS between two
+# turns. Then checks: no two holders that exclude each other met; each side had at least one in SHARE turns; each contender had a
+# turn, and waited for MOST_MS (20 s) at most for each.
 play() {
 	local contender side all
 	local -a names loops=() contenders=(1 2 3 4)
@@ -25,12 +26,13 @@ play() {
 	done
 	wait_until 240 enough_turns
 	touch stop
-	# Wait for longer than a lease: a contender that was not woken acquires the lock when the lease of 30 s ends.
+	# Wait for longer than the lease of 30 s: a contender that is waiting and is not woken acquires the lock only when that
+	# lease ends.
 	java_does 'done' await T 45000
 	for PID in "${loops[@]}"; do
 		wait_until 45 is_gone "$PID"
 	done
-	# For the log of the tests.
+	# Print the number of turns and the longest wait of each side to the log of the tests.
 	awk -v name="$*" '
 		{ side = substr($1, 1, 4) == "java" ? "Java" : "rlock"; n[side]++; if ($2 > most[side]) most[side] = $2 }
 		END { for (side in n) printf "# %s: %s %d turns, longest wait %d ms\n", name, side, n[side], most[side] }
@@ -54,7 +56,7 @@ enough_turns() {
 	[ -e wrong ] || [ "$(wc -l <log)" -ge "${TURNS:-2000}" ]
 }
 
-# all_are_woken: a release of each side must wake a waiter of the other side, for pairs of kinds that exclude each other.
+# all_are_woken: for pairs of kinds that exclude each other, a release by each side must wake a waiter of the other side.
 all_are_woken() {
 	local kinds held wanted
 	for kinds in 'plain plain' 'fair fair' 'write read' 'read write'; do
@@ -64,7 +66,7 @@ all_are_woken() {
 	done
 }
 
-# all_play_well: plays with plain, fair and read/write locks. A turn may take 45 s: a Java thread that has missed a message (see
+# all_play_well: plays with plain, fair and read/write locks. Allow a wait of 45 s: a Java thread that has missed a message (see
 # none_listens) sleeps until the lease of 30 s ends.
 all_play_well() {
 	TURNS=200

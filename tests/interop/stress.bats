@@ -4,8 +4,9 @@
 load interop
 load stress
 
-# A row is KIND NAMES PAUSE_MS [SHARE], as for play. The default SHARE of 16 is low: a shell starts processes for each turn, so rlock
-# gets fewer turns on a busy machine. Nearly without pauses rlock itself decides: some of its releases give the next turn to Java.
+# A row is KIND NAMES PAUSE_MS [SHARE], as for play. SHARE is 16 by default, so a side may get few turns: a shell starts processes
+# for each turn, and so rlock gets fewer turns on a busy machine. With pauses of at most 1 ms, SHARE is 4: there rlock itself
+# makes the turns fair, since some of its releases give the next turn to Java.
 @test "holders that exclude each other never run at the same time, and Java and rlock each get a share of the turns" {
 	local kind names pause_ms share
 	while read -r kind names pause_ms share; do

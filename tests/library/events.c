@@ -12,7 +12,7 @@
 
 #define SOON_MS 300
 #define PERIOD_NS 10000000
-/* At least this many timer events must be handled during a call that the network delays. */
+/* At least this many timer events must be handled during each call that the network delays. */
 #define SEVERAL 2
 
 static int timer_fd;

@@ -5,7 +5,7 @@
  */
 #include "user.h"
 
-/* Ask on behalf of another owner. */
+/* Ask on behalf of a new owner whether the lock is busy. */
 static void probe(struct rlock_conn *conn, const char *text)
 {
 	struct rlock_name name = { text, strlen(text) };

@@ -1,9 +1,9 @@
 /*
- * Two threads with a connection each compete for a lock, for tests/release/library.bats. It fails when both hold the
- * lock at the same time. They share nothing but a counter, with relaxed atomics, which do not synchronise them: a
- * thread sanitizer then reports any data that the library shares between connections.
+ * Two threads with a connection each compete for a lock, for tests/release/library.bats. The program fails if both hold the lock
+ * at the same time. The threads share only a counter of relaxed atomics, which do not synchronise them. So a thread sanitizer
+ * reports any data that the library shares between the connections.
  *
- *	threads URL TURNS
+ * 	threads URL TURNS
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,18 +1,18 @@
 /*
  * A model in Promela of how `rlock run` holds a plain lock: two contenders, each with a front, a renewer and a COMMAND; the
- * server; and the network. spin explores every order of events. tests/spin/run.sh runs it for each guarantee to CHECK, and for
- * each MUTANT, which breaks one rule of the design and must be found.
+ * server; and the network. spin explores every order of events. tests/spin/run.sh runs spin for each guarantee to CHECK, and for
+ * each MUTANT. A mutant breaks one rule of the design, and spin must find that a guarantee fails.
  *
  * The renewer holds the lock, and is COMMAND's parent. When the renewer is dead, COMMAND's processes are children of the front,
  * which then holds the lock by the same code (Holder), over a connection of its own. Front and renewer know of each other only
- * what is in the lease, in shared memory. A write that must precede another step is a step of its own: the process can be
- * killed between the two. Phases and events have the names of enum hold_phase and enum hold_event.
+ * what is in the lease, in shared memory. If a write must come before another step, it is a step of its own here, since the
+ * process can be killed between the two. Phases and events have the names of enum hold_phase and enum hold_event.
  *
- * Time passes in ticks. The client counts from the sending of its last successful request, the server from the arrival. The
- * client's deadline is one tick before the earliest end of the lease. Before each tick, every process that lives and is not
- * stopped does all that is due, so a slow or hung process is modelled as a stopped one. A process can be killed at any point. A
- * request that is abandoned, or whose sender was killed, arrives at any later time or never, also after later requests, which
- * may use another connection (late_*: one of each sort for each hold).
+ * Time passes in ticks. The client counts the lease from when it sent its last successful request, the server from when the
+ * request arrived. The client's deadline is one tick before the earliest end of the lease. Before each tick, every process that
+ * lives and is not stopped does all that is due, so a slow or hung process is modelled as a stopped one. A process can be killed
+ * at any point. A request that is abandoned, or whose sender was killed, arrives at any later time or never, also after later
+ * requests, which may use another connection (late_*: one of each sort for each hold).
  *
  * SCENARIO says what can fail. A contender fails if its processes are killed or its requests are abandoned.
  *
@@ -25,8 +25,8 @@
  *
  * Not modelled: several names or servers, other kinds of locks, queues, how a waiter is woken, SIGTERM and --grace (at the
  * deadline there is SIGKILL only), --at-least, --max-run, --lease, --on-lost, --kill-child, locks without COMMAND, an attempt
- * that is undone and repeated (which needs another hold id), stops of COMMAND, messages and the log, children that the front
- * had before, and processes that COMMAND leaves in the background on purpose.
+ * that is undone and repeated (which needs another hold id), stops of COMMAND, messages and the log, children that the front had
+ * before, and processes that COMMAND leaves in the background on purpose.
  *
  * Rules that the model brought to light, each with the mutant that breaks it:
  *
@@ -67,7 +67,10 @@ mtype = { LIVES, DEAD, GONE };
 /* State of a COMMAND. LEFTOVERS: it has ended, and some of its processes run on. */
 mtype = { NOT_YET, FORKED, KNOWN, RUNNING, LEFTOVERS, ENDED };
 mtype = { JOB_NOT_STARTED, JOB_PID, JOB_NEVER };
-/* A request on its way to the server, or the reply to it. QUIET: neither. UNDONE: a release was sent (for mutants only). */
+/*
+ * The state of the connection: a request (ACQUIRE, RENEW, RELEASE) or a reply (YES, NO) is on its way. QUIET: neither is. UNDONE:
+ * a release was sent (for a mutant only).
+ */
 mtype = { QUIET, ACQUIRE, RENEW, RELEASE, YES, NO, UNDONE };
 
 mtype front[2] = LIVES, renewer[2] = LIVES, command[2] = NOT_YET;
@@ -77,18 +80,21 @@ bit is_zombie[2], is_signalled[2];
 /* The lease (lease.h). age: ticks since sent_ms. has_end: job_end was set. */
 mtype phase[2] = HOLD_WAITING, job[2] = JOB_NOT_STARTED;
 byte age[2]; bit is_lost[2], was_asked_to_end[2], has_end[2];
-/* The holder's request; and whether an earlier release of this hold may have been carried out. */
+/*
+ * wire: the holder's request or the reply to it. sent_ago: ticks since the request was sent. is_repeated: an earlier release of
+ * this hold may have been carried out.
+ */
 mtype wire[2] = QUIET; byte sent_ago[2]; bit is_repeated[2];
 bit late_acquire[2], late_renewal[2], late_release[2];
-/* The server: the lock hash (owner, count), the hash of hold ids (held), the time to live of both. */
+/* The server's data: the lock hash (owner, count), the hash of hold ids (held), and the TTL of both. */
 byte owner = NO_OWNER, count, ttl;
 bit held[2];
 /*
- * For the checks alone. is_unprotected: no process protects that COMMAND any more. was_lost_running: the lock was lost while
- * COMMAND ran.
+ * Only for the checks. is_unprotected: neither front nor renewer protects this COMMAND any more. was_lost_running: the lock was
+ * lost while COMMAND ran.
  */
 bit is_unprotected[2], is_released[2], was_lost[2], was_lost_running[2]; byte over_for[2], idle_for;
-/* For a mutant only. is_unwritten: the holder knows that COMMAND has ended, but has not written that into the lease. */
+/* Only for a mutant. is_unwritten: the holder knows that COMMAND has ended, but has not written that into the lease yet. */
 bit is_unwritten[2];
 
 #define self (_pid % 2)
@@ -106,11 +112,11 @@ bit is_unwritten[2];
 #define IS_SETTLED(c) (front[c] == GONE && renewer[c] == GONE && !HAS_PROCESSES(c))
 #define HOLDS(c) (phase[c] == HOLD_STARTING || phase[c] == HOLD_RUNNING || phase[c] == HOLD_LEFTOVERS || \
 	phase[c] == HOLD_TERMINATING)
-/* What waitid reports about the holder's children. */
+/* Whether COMMAND's processes are children of the holder, and what waitid then reports about them. */
 #define HAS_ADOPTED(c) (renewer[c] == LIVES || MUTANT != front_adopts_nothing)
 #define ALL_GONE(c) (!is_zombie[c] && !HAS_PROCESSES(c) || !HAS_ADOPTED(c) || \
 	command[c] == LEFTOVERS && !is_zombie[c] && MUTANT == renewer_adopts_nothing)
-/* Conditions of events. */
+/* Whether an event can happen now. */
 #define HAS_COMMAND_ENDED(c) (job[c] == JOB_PID && (has_end[c] && !is_zombie[c] || ALL_GONE(c)) && MUTANT != blind_to_end)
 #define ARE_ALL_GONE(c) (job[c] == JOB_PID && ALL_GONE(c) && MUTANT != blind_to_end || \
 	has_end[c] && MUTANT == release_before_all_gone)
@@ -122,7 +128,7 @@ bit is_unwritten[2];
 #define MAY_FORK_ANOTHER(c) (FRONT_IS_ALONE(c) && job[c] != JOB_PID && !is_lost[c] && !was_asked_to_end[c] && !has_end[c] && \
 	(phase[c] == HOLD_WAITING || phase[c] == HOLD_STARTING || MUTANT == another_after_undo && phase[c] == HOLD_RELEASING))
 
-/* End a request. The reply came, or the request is abandoned, and can still arrive at the server later. */
+/* End a request: its reply has come, or it is abandoned. An abandoned request can still arrive at the server later. */
 inline finish_request()
 {
 	late_acquire[self] = late_acquire[self] || wire[self] == ACQUIRE;
@@ -131,7 +137,10 @@ inline finish_request()
 	sent_ago[self] = 0; wire[self] = QUIET
 }
 
-/* Enter HOLD_RELEASING. From here on only the exit status depends on the cause, so clear the cause in all other checks: fewer states. */
+/*
+ * Enter HOLD_RELEASING. From here on only the exit status depends on the cause of the release. So clear the cause, unless the
+ * exit status is checked: spin then has fewer states to explore.
+ */
 inline begin_release()
 {
 	if :: CHECK != exit_status -> has_end[self] = 0; is_lost[self] = 0; was_asked_to_end[self] = 0; is_signalled[self] = 0
@@ -139,7 +148,7 @@ inline begin_release()
 	finish_request(); phase[self] = HOLD_RELEASING; forget(self)
 }
 
-/* Drop late requests that cannot change anything any more: fewer states. */
+/* Drop late requests that cannot change anything any more, so that there are fewer states. */
 inline forget(c)
 {
 	if :: CHECK != late_renewals && CHECK != counting && !held[c] && !late_acquire[c] &&
@@ -147,7 +156,9 @@ inline forget(c)
 	:: else fi
 }
 
-/* Clear the variables that no process will read again: fewer states. */
+/*
+ * If both processes and COMMAND have ended, clear the variables that no process will read again, so that there are fewer states.
+ */
 inline settle(c)
 {
 	forget(c);
@@ -157,7 +168,10 @@ inline settle(c)
 	:: else fi
 }
 
-/* job.c: one scan, which sends SIGKILL to each process found. Processes that were forked meanwhile can survive as LEFTOVERS. */
+/*
+ * job.c: one scan, which sends SIGKILL to each process that it finds. Processes that are forked during the scan can survive, as
+ * LEFTOVERS.
+ */
 inline kill_processes()
 {
 	was_lost_running[self] = was_lost_running[self] || CHECK == exit_status && command[self] != LEFTOVERS;
@@ -179,20 +193,23 @@ end:	do
 		if :: wire[self] == YES && sent_ago[self] <= LEASE / 3 -> age[self] = sent_ago[self]; phase[self] = HOLD_STARTING
 		:: true fi;
 		finish_request() }
-	/* Stop waiting: SIGTERM, the deadline of the wait, or the front's death. Release, since the server may have granted the lock. */
+	/*
+	 * Stop waiting at any time: because of SIGTERM, the deadline of the wait, or the front's death. Then release, since the
+	 * server may have granted the lock.
+	 */
 	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && MUTANT == release_before_phase && wire[self] == QUIET ->
 		late_release[self] = 1; wire[self] = UNDONE }
 	:: atomic { PHASE(HOLD_WAITING) && TAKES_PART(self) && (front[self] == LIVES || IS_FRONT_DEAD(self)) &&
 		(MUTANT != release_before_phase || wire[self] == UNDONE) ->
 		begin_release() }
 	/*
-	 * Start COMMAND. Then COMMAND has started; or it must not start, and the hold is released: the lock was lost, COMMAND was asked to
-	 * end or ended before its exec, or the front died.
+	 * Start COMMAND. Then either COMMAND has started; or the hold is released, because the lock was lost, COMMAND was asked
+	 * to end or ended before its exec, or the front died.
 	 */
 	:: atomic { PHASE(HOLD_STARTING) && MAY_START(self) -> assert(FRONT_RUNS(self)); command[self] = FORKED }
 	:: atomic { PHASE(HOLD_STARTING) && job[self] == JOB_PID -> phase[self] = HOLD_RUNNING }
 	:: atomic { PHASE(HOLD_STARTING) && IS_NOT_TO_START(self) -> begin_release() }
-	/* Send a renewal. Then: the lease is renewed, the lock is lost, or the request is abandoned and repeated. */
+	/* Send a renewal. Then either the lease is renewed, or the lock is lost, or the request is abandoned and repeated. */
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] == QUIET && !is_lost[self] && age[self] > 0 && age[self] < DEADLINE ->
 		wire[self] = RENEW }
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && wire[self] != QUIET && (MAY_FAIL || wire[self] != RENEW) ->
@@ -200,11 +217,14 @@ end:	do
 		:: wire[self] == NO -> is_lost[self] = 1
 		:: wire[self] == RENEW fi;
 		finish_request() }
-	/* The deadline has passed: record the loss before COMMAND's end is read. COMMAND may have ended after the deadline. */
+	/*
+	 * If the deadline has passed, record the loss before COMMAND's end is read, since COMMAND may have ended after the
+	 * deadline.
+	 */
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && HAS_PASSED(self) && MUTANT != killed_before_reason -> is_lost[self] = 1 }
 	:: atomic { HOLDS(self) && HOLDER_RUNS(self) && IS_DUE(self) && HAS_ADOPTED(self) && MUTANT == killed_before_reason ->
 		kill_processes() }
-	/* The lock was lost, or leftovers were asked to end: terminate. */
+	/* If the lock was lost, or leftovers were asked to end, terminate the processes. */
 	:: atomic { (PHASE(HOLD_RUNNING) || PHASE(HOLD_LEFTOVERS)) && is_lost[self] && !HAS_COMMAND_ENDED(self) -> phase[self] = HOLD_TERMINATING }
 	:: atomic { PHASE(HOLD_LEFTOVERS) && (is_lost[self] || was_asked_to_end[self]) -> phase[self] = HOLD_TERMINATING }
 	/* COMMAND has ended: read its end, write it into the lease, and only then reap it. */
@@ -218,15 +238,18 @@ end:	do
 		if :: is_lost[self] && MUTANT != loss_unseen_at_end || was_asked_to_end[self] -> phase[self] = HOLD_TERMINATING
 		:: WAITS_FOR_ALL && !was_asked_to_end[self] && !is_lost[self] -> phase[self] = HOLD_LEFTOVERS
 		:: else -> begin_release() fi }
-	/* The front got SIGTERM: record in the lease that COMMAND was asked to end, then pass the signal on. */
+	/* When the front got SIGTERM, record in the lease that COMMAND was asked to end. Then pass the signal on to COMMAND. */
 	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && HOLDS(self) && !was_asked_to_end[self] &&
 		(MUTANT != told_after_signal || is_signalled[self]) -> was_asked_to_end[self] = 1 }
 	:: atomic { (SCENARIO == told || SCENARIO == alone) && self == 0 && HOLDER_RUNS(self) && command[self] == RUNNING && !is_signalled[self] &&
 		(was_asked_to_end[self] || MUTANT == told_after_signal) -> is_signalled[self] = 1 }
-	/* Kill the processes found by a scan, again and again. When none is left, release. */
+	/* Scan and kill processes again and again. When no process is left, release the lock. */
 	:: atomic { PHASE(HOLD_TERMINATING) && HAS_PROCESSES(self) && HAS_ADOPTED(self) -> kill_processes() }
 	:: atomic { (PHASE(HOLD_LEFTOVERS) || PHASE(HOLD_TERMINATING)) && ARE_ALL_GONE(self) && !is_unwritten[self] -> begin_release() }
-	/* Send the release. If COMMAND never ran, once and without a reply; else until a reply comes or the lease has ended. */
+	/*
+	 * If COMMAND never ran, send the release once, and do not wait for the reply. Otherwise repeat the release until a reply
+	 * comes or the lease has ended.
+	 */
 	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && MUTANT == another_after_undo && wire[self] == QUIET ->
 		late_release[self] = 1; wire[self] = UNDONE }
 	:: atomic { PHASE(HOLD_RELEASING) && job[self] != JOB_PID && (MUTANT != another_after_undo || wire[self] == UNDONE) ->
@@ -237,9 +260,9 @@ end:	do
 			(!is_repeated[self] || age[self] >= LEASE || MUTANT == gone_is_lost);
 		phase[self] = (wire[self] != RELEASE || age[self] >= LEASE -> HOLD_ENDED : HOLD_RELEASING);
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && wire[self] == RELEASE; finish_request(); forget(self) }
-	/* A renewer without a front ends by itself. */
+	/* A renewer whose front has died ends by itself. */
 	:: atomic { phase[self] == HOLD_ENDED && RENEWER_RUNS(self) && front[self] != LIVES -> renewer[self] = GONE; settle(self) }
-	/* The renewer is killed; or it is stopped or continued. */
+	/* The renewer is killed. Or it is stopped, or continued. */
 	:: atomic { renewer[self] == LIVES && MAY_FAIL -> renewer[self] = (front[self] == LIVES -> DEAD : GONE);
 		renewer_stopped[self] = 0; is_unwritten[self] = 0; finish_request();
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING; settle(self) }
@@ -252,8 +275,8 @@ active [2] proctype Front()
 {
 end:	do
 	/*
-	 * The deadline has passed, and the renewer does nothing, or may be just about to act: record the loss, then kill the processes. A
-	 * stopped renewer can be killed at any time.
+	 * If the deadline has passed while the renewer exists, record the loss, then kill the processes: the renewer may do
+	 * nothing, although it may also be just about to act. Kill a stopped renewer at any time.
 	 */
 	:: atomic { FRONT_RUNS(self) && renewer[self] != GONE && IS_DUE(self) && HOLDS(self) && !is_lost[self] && MUTANT != killed_before_reason ->
 		is_lost[self] = 1 }
@@ -261,30 +284,33 @@ end:	do
 	:: atomic { FRONT_RUNS(self) && renewer[self] == LIVES && renewer_stopped[self] && MUTANT != leaves_stopped_renewer ->
 		renewer[self] = DEAD; renewer_stopped[self] = 0; finish_request();
 		is_repeated[self] = is_repeated[self] || CHECK == exit_status && phase[self] == HOLD_RELEASING }
-	/* The renewer died: reap it. While it waited, fork another one; else forbid a start of COMMAND that has not taken place. */
+	/*
+	 * If the renewer died, reap it. If it waited, fork another one. Otherwise, if COMMAND has not started, forbid that it
+	 * starts.
+	 */
 	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] == HOLD_WAITING -> renewer[self] = LIVES;
 		held[self] = held[self] && MUTANT != another_hold_id }
 	:: atomic { FRONT_RUNS(self) && renewer[self] == DEAD && phase[self] != HOLD_WAITING -> renewer[self] = GONE;
 		job[self] = (job[self] == JOB_NOT_STARTED && MUTANT != start_never_forbidden -> JOB_NEVER : job[self]) }
 	/*
-	 * COMMAND did not run, and never will: fork another renewer with the same hold id. A process that the dead renewer forked as COMMAND
-	 * ends, since the next renewer uses another number for JOB_NOT_STARTED.
+	 * If COMMAND did not run and now never will, fork another renewer with the same hold id. A process that the dead renewer
+	 * forked as COMMAND ends, since the next renewer uses another number for JOB_NOT_STARTED.
 	 */
 	:: atomic { MAY_FORK_ANOTHER(self) ->
 		command[self] = (command[self] == FORKED && (MUTANT == start_not_forbidden || MUTANT == start_never_forbidden) ->
 			FORKED : NOT_YET);
 		held[self] = held[self] && MUTANT != another_hold_id; is_zombie[self] = 0; finish_request();
 		job[self] = JOB_NOT_STARTED; age[self] = 0; phase[self] = HOLD_WAITING; renewer[self] = LIVES }
-	/* Only with the mutant: the front also releases when COMMAND has ended, while the renewer lives. */
+	/* Only with the mutant both_release: when COMMAND has ended, the front also releases, although the renewer lives. */
 	:: atomic { MUTANT == both_release && FRONT_RUNS(self) && renewer[self] == LIVES && has_end[self] && HOLDS(self) ->
 		late_release[self] = 1 }
-	/* The front ends, with 76 if the lock was lost, else as COMMAND ended. */
+	/* The front exits: with 76 if the lock was lost, else as COMMAND ended. */
 	:: atomic { FRONT_RUNS(self) && phase[self] == HOLD_ENDED ->
 		assert(CHECK != exit_status || has_end[self] || job[self] != JOB_PID);
 		assert(CHECK != exit_status || was_lost[self] || !is_lost[self] || age[self] >= LEASE);
 		assert(CHECK != exit_status || is_lost[self] || !was_lost_running[self] || is_repeated[self]);
 		front[self] = GONE; renewer[self] = GONE; settle(self) }
-	/* The front is killed; or it is stopped or continued. */
+	/* The front is killed. Or it is stopped, or continued. */
 	:: atomic { front[self] == LIVES && MAY_FAIL ->
 		if :: renewer[self] == GONE -> finish_request() :: else fi;
 		front[self] = GONE; front_stopped[self] = 0; renewer[self] = (renewer[self] == DEAD -> GONE : renewer[self]);
@@ -296,8 +322,8 @@ end:	do
 active [2] proctype Command()
 {
 	/*
-	 * command.c: become_command. Then COMMAND ends by itself or is killed, with all its processes or, where that matters,
-	 * without some.
+	 * First the steps of command.c: become_command. Later COMMAND ends by itself or is killed. All its processes end with it;
+	 * or, in scenarios where that matters, some run on.
 	 */
 end:	do
 	:: atomic { command[self] == FORKED && (job[self] == JOB_NOT_STARTED || MUTANT == start_not_forbidden) ->
@@ -314,7 +340,7 @@ end:	do
 }
 
 #define IS_PROTECTED(c) ((command[c] == RUNNING || command[c] == LEFTOVERS) && !is_unprotected[c])
-/* The server deletes the hold. Record whether the contender has thereby lost its lock. */
+/* The server deletes the hold of a contender. Record whether the contender has lost its lock by this. */
 inline lose(c)
 {
 	was_lost[c] = was_lost[c] || CHECK == exit_status && held[c] && !IS_SETTLED(c);
@@ -360,14 +386,14 @@ end:	do
 	:: d_step { late_release[self] -> late_release[self] = 0; release(self); forget(0); forget(1) }
 	:: d_step { late_renewal[self] -> late_renewal[self] = 0; renew(self); forget(0); forget(1) }
 	/*
-	 * `rlock unlock --force` by another process. Not while an acquisition can still arrive: it would restore the hold, and no process could
-	 * notice the loss.
+	 * `rlock unlock --force` by another process. Not while an acquisition can still arrive: it would create the hold again,
+	 * and no process could notice the loss.
 	 */
 	:: d_step { SCENARIO == alone && held[self] && !late_acquire[self] && wire[self] != ACQUIRE -> lose(self); owner = NO_OWNER; count = 0; ttl = 0 }
 	od
 }
 
-/* Whether a process that is not stopped has something to do before the next tick. */
+/* Whether a process that lives and is not stopped has something to do before the next tick. */
 #define HOLDER_IS_BUSY(c) (HOLDER_RUNS(c) && ( \
 	phase[c] == HOLD_WAITING && IS_FRONT_DEAD(c) || \
 	phase[c] == HOLD_STARTING && (MAY_START(c) || job[c] == JOB_PID || IS_NOT_TO_START(c)) || \
@@ -381,8 +407,10 @@ end:	do
 	renewer_stopped[c] && IS_DUE(c) && MUTANT != leaves_stopped_renewer || phase[c] == HOLD_ENDED))
 #define IS_BUSY(c) (HOLDER_IS_BUSY(c) || FRONT_IS_BUSY(c) || command[c] == FORKED || command[c] == KNOWN)
 
-/* A command that runs past the deadline, while both processes are dead or stopped, is not protected any more; unless they
- * ended by themselves. */
+/*
+ * The effects of a tick on a contender. A command that runs past the deadline while front and renewer are dead or stopped is not
+ * protected any more, unless both have ended by themselves.
+ */
 inline pass(c)
 {
 	is_unprotected[c] = is_unprotected[c] || age[c] >= DEADLINE && HAS_PROCESSES(c) && !FRONT_RUNS(c) && !RENEWER_RUNS(c) &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run spin on tests/spin/holding.pml, the model of how a lock is held. Check each guarantee in the scenarios where it matters. Also check
-# each mutant, which breaks a rule of the design, so spin must find an error. Print one line for each run and a summary.
+# Run spin on tests/spin/holding.pml, the model of how a lock is held. Check each guarantee in the scenarios where it matters.
+# Also check each mutant: it breaks a rule of the design, so spin must find an error. Print one line for each run, and a summary.
 #
 #   tests/spin/run.sh [WORD]       all runs, or those whose line contains WORD
 #
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 : "${SPIN_DIR:=build/spin}" "${CC:=cc}" "${JOBS:=$(nproc)}" "${MEMORY_MB:=1000}"
 model=$PWD/tests/spin/holding.pml
 
-# Each line: guarantee, scenario, mutants. Each mutant is one run; "none" is the run of the unchanged model.
+# Each line: a guarantee, a scenario, and mutants. Each mutant is a run of its own; "none" is the run of the unchanged model.
 runs=$(while read -r check scenario mutants; do
 	for mutant in $mutants; do echo "$check $scenario $mutant"; done
 done <<'END'
@@ -52,8 +52,8 @@ build_and_run() {
 	./pan -n -m20000
 }
 
-# is_as_wanted MUTANT: whether the log has the right result. A mutant must make an assertion fail. Without a mutant there must be no error,
-# and spin must have reached every state: a limit of depth or memory hides errors.
+# is_as_wanted MUTANT: whether the file "log" shows the right result of the run. A mutant must make an assertion fail. Without a
+# mutant there must be no error, and spin must have reached every state: a limit of depth or memory hides errors.
 is_as_wanted() {
 	if [ "$1" = none ]; then
 		grep -q 'errors: 0$' log && ! grep -qE 'Search not completed|max search depth' log
@@ -62,7 +62,8 @@ is_as_wanted() {
 	fi
 }
 
-# go_through CHECK SCENARIO MUTANT: makes one run and prints its line. If it fails, also prints the end of its log.
+# go_through CHECK SCENARIO MUTANT: makes one run, and prints a line: "ok" or "not ok", the time it took, and these three words.
+# If the run has failed, also prints the end of its log.
 go_through() {
 	local dir=$SPIN_DIR/$1-$2-$3 result='not ok'
 	rm -rf "$dir"

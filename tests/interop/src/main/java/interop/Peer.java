@@ -47,7 +47,7 @@ import org.redisson.api.RSemaphore;
  * After an exception the answer begins with "error". {@link Locks} explains KIND and NAMES.
  */
 public final class Peer {
-	/** Longer than any test waits. */
+	/* * The limit for calls that are not begun by "start". No such call of a test takes this long. */
 	private static final int PATIENCE_MS = 20_000;
 
 	private final Locks locks;
