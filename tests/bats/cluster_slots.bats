@@ -146,12 +146,12 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 }
 
 @test "names in more slots than can be locked together are refused before anything is sent" {
-	run -78 rlock run $(seq 33) -- touch begun
-	assert_one_line '^rlock: 1: the names are in 33 slots of the cluster, and 32 is the most; give some the same part in braces, as \{app\}a and \{app\}b$'
+	run -78 rlock run $(seq -f n%g 33) -- touch begun
+	assert_one_line '^rlock: n1: the names are in 33 slots of the cluster, and 32 is the most; give some the same part in braces, as \{app\}a and \{app\}b$'
 	run -78 rlock run -u "$RLOCK_URL" -u "redis://127.0.0.1:1" a b -- touch begun
 	assert_one_line '^rlock: a: a cluster that is one of several servers locks several names only if they have the same part in braces, as \{app\}a and \{app\}b$'
 	assert [ ! -e begun ]
-	run -0 rlock run $(seq 32) -- true
+	run -0 rlock run $(seq -f n%g 32) -- true
 	cluster_is_empty
 }
 
