@@ -83,6 +83,13 @@ local function read_or_note(what, act)
 	unread[#unread + 1] = { what, text .. (line and ' @user_script:' .. line or '') }
 end
 
+-- Call a command inside read_or_note. Its error names the command, which the server's own error may not.
+local function read(command, ...)
+	local reply = redis.pcall(command, ...)
+	if is_error(reply) then error(command_error(command, reply)) end
+	return reply
+end
+
 -- How long ago since_ms was, in ms. If since_ms is NONE or UNKNOWN_TIME, which are negative, return it unchanged.
 local function age_ms(since_ms) return since_ms < 0 and since_ms or math.max(now_ms() - since_ms, 0) end
 
@@ -93,8 +100,8 @@ end
 
 -- The fields of a hash, each followed by its value: all of them, or a part if there are more than count_max.
 local function some_of(key, count, count_max)
-	if count <= count_max then return redis.call('HGETALL', key) end
-	return redis.call('HSCAN', key, 0, 'COUNT', count_max)[2]
+	if count <= count_max then return read('HGETALL', key) end
+	return read('HSCAN', key, 0, 'COUNT', count_max)[2]
 end
 
 -- ---- holders ----
@@ -108,7 +115,7 @@ end
 
 -- For each owner, find the record of its first hold, and one request to stop any of its holds.
 local function read_records()
-	local count, owners, requests = redis.call('HLEN', name.holds), {}, {}
+	local count, owners, requests = read('HLEN', name.holds), {}, {}
 	local listed = some_of(name.holds, count, RECORDS_LISTED_MAX)
 	for i = 2, #listed, 2 do
 		local owner, since_ms, _, token, note = hold_record_parse(listed[i])
@@ -127,7 +134,7 @@ end
 local function timeouts_ms(owner, count)
 	local longest_ms = 0
 	for number = count, math.max(1, count - TIMEOUTS_MAX + 1), -1 do
-		longest_ms = math.max(longest_ms, redis.call('PTTL', timeout_key(name, owner, number)))
+		longest_ms = math.max(longest_ms, read('PTTL', timeout_key(name, owner, number)))
 	end
 	return longest_ms
 end
@@ -173,23 +180,23 @@ end
 local queue_count, queue, wake_count, wake_ms, others, writer = 0, {}, 0, NONE, 0, {}
 
 local function read_queue()
-	local owners = redis.call('LRANGE', name.queue, 0, math.max(waiters_max, 1) - 1)
+	local owners = read('LRANGE', name.queue, 0, math.max(waiters_max, 1) - 1)
 	queue_count = #owners
-	if queue_count > 0 then queue_count = math.max(queue_count, redis.call('ZCARD', name.deadlines)) end
+	if queue_count > 0 then queue_count = math.max(queue_count, read('ZCARD', name.deadlines)) end
 	for position = 1, math.min(#owners, waiters_max) do queue[position] = waiter_of(owners[position]) end
 end
 
 local function read_wake_queue()
-	wake_count = redis.call('ZCARD', name.wake_queue)
+	wake_count = read('ZCARD', name.wake_queue)
 	local _, since_us = next_waiter(name)
 	wake_ms = since_us and age_ms(math.floor(since_us / 1000)) or NONE
 end
 
 -- If count_redisson returns nil, the user may not run PUBSUB: run PUBSUB again to raise that error.
-local function read_subscribers() others = count_redisson(name) or redis.call('PUBSUB', 'NUMSUB', name.channel) end
+local function read_subscribers() others = count_redisson(name) or read('PUBSUB', 'NUMSUB', name.channel) end
 
 local function read_writer()
-	local turn = redis.call('GET', name.writer)
+	local turn = read('GET', name.writer)
 	local since_us, owner, note = string.match(turn or '', '^(%d+) (%S+) (.*)$')
 	writer = owner and { owner, CLIENT_OURS, age_ms(math.floor(tonumber(since_us) / 1000)), 0, note } or {}
 end
@@ -199,8 +206,8 @@ end
 local permit_holders, permit_count, permits_unlisted, permits_end_ms, has_permit_record = {}, 0, 0, NONE, false
 
 local function permit_holder_of(id, hold_id, deadline_ms)
-	local record = hold_id and redis.call('HGET', name.holds, hold_id)
-	local end_ms = hold_id and redis.call('ZSCORE', name.ends, id) or deadline_ms
+	local record = hold_id and read('HGET', name.holds, hold_id)
+	local end_ms = hold_id and read('ZSCORE', name.ends, id) or deadline_ms
 	local ttl_ms = tonumber(end_ms) < NO_DEADLINE_MS and math.max(end_ms - now_ms(), 0) or NONE
 	local owner, since_ms, _, _, note = hold_record_parse(record or '')
 	local _, slots = permits_of(record or '')
@@ -210,12 +217,12 @@ local function permit_holder_of(id, hold_id, deadline_ms)
 	has_permit_record = has_permit_record or owner ~= nil
 	return { owner or printable_id(id), 1, owner and CLIENT_OURS or hold_id and CLIENT_UNKNOWN or CLIENT_REDISSON,
 		age_ms(tonumber(since_ms) or UNKNOWN_TIME), ttl_ms, '', table.concat(slots, ' '), note or '',
-		request_of(hold_id and redis.call('HGET', name.holds, hold_id .. STOP)) }
+		request_of(hold_id and read('HGET', name.holds, hold_id .. STOP)) }
 end
 
 local function read_permits()
-	permit_count = redis.call('ZCARD', name.permits)
-	local listed, of_hold = redis.call('ZRANGE', name.permits, 0, holders_max - 1, 'WITHSCORES'), {}
+	permit_count = read('ZCARD', name.permits)
+	local listed, of_hold = read('ZRANGE', name.permits, 0, holders_max - 1, 'WITHSCORES'), {}
 	for i = 1, #listed, 2 do
 		local hold_id = hold_of(listed[i])
 		local holder = hold_id and of_hold[hold_id]
@@ -232,7 +239,7 @@ end
 
 local token = ''
 
-local function read_token() token = redis.call('GET', name.counter) or '' end
+local function read_token() token = read('GET', name.counter) or '' end
 
 -- ---- the last holder ----
 

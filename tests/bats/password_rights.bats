@@ -44,6 +44,17 @@ all_of_kind() {
 	assert_output --partial ': denied by the server: '
 }
 
+@test "status for a user with the rights of plain locks only names the rights that its queue and its waiters need" {
+	create_limited_user
+	redis acl setuser ci -lrange -zcard >/dev/null
+	run -0 rlock run -u "$CI_URL" nightly -- rlock status -u "$CI_URL" nightly
+	assert_line "  not seen: queue: denied by the server: the user may not run 'lrange': it needs the ACL rule +lrange"
+	assert_line "  not seen: waiters: denied by the server: the user may not run 'zcard': it needs the ACL rule +zcard"
+	redis acl setuser ci +lrange +zcard >/dev/null
+	run -0 rlock run -u "$CI_URL" nightly -- rlock status -u "$CI_URL" nightly
+	refute_line --partial 'not seen'
+}
+
 @test "an acquisition is refused when two rights to undo it are missing, and nothing is left" {
 	local missing verb
 	# The scripts are flushed, so they must be sent. rlock fair tests its rights by joining the queue, and leaves it by LREM.

@@ -50,7 +50,8 @@ static const struct {
 	/* a long option with one dash */
 	{ "run -verbose a -- touch ran",
 	  "no such option '-verbose': a long option has two dashes; try: rlock run --verbose a -- touch ran\n" },
-	{ "run -wait 10 -ttl=9s a touch ran", "try: rlock run --wait 10 --ttl=9s a -- touch ran\n" },
+	{ "run -wait 10 -ttl=9s a touch ran",
+	  "try: rlock run --wait 10 --ttl=9s a -- touch ran\n" },
 	{ "sem -permits 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "list -held-for 1h", "try: rlock list --held-for 1h\n" },
 	{ "run -verbsoe a -- touch ran", "no such option '-verbsoe'; try: --verbose\n" },
@@ -167,8 +168,10 @@ static const struct {
 	{ "run a 'touch ran && true'", "try: rlock run a -- sh -c 'touch ran && true'\n" },
 	/* syntax of consul */
 	{ "run -n 0 -E 0 a -- touch ran", "(--name has any name)\n" },
-	{ "run -timeout=10s a touch ran", "no such option '-timeout': how long to wait is --wait\n" },
-	{ "-n 3 -timeout=10s a touch ran", "the verb comes first; see 'rlock help': -n takes no value" },
+	{ "run -timeout=10s a touch ran",
+	  "no such option '-timeout': how long to wait is --wait\n" },
+	{ "-n 3 -timeout=10s a touch ran",
+	  "the verb comes first; see 'rlock help': -n takes no value" },
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "unlock -xh a", "no such option '-x'" },
