@@ -48,8 +48,8 @@ all_of_kind() {
 	create_limited_user
 	redis acl setuser ci -lrange -zcard >/dev/null
 	run -0 rlock run -u "$CI_URL" nightly -- rlock status -u "$CI_URL" nightly
-	assert_line "  not seen: queue: denied by the server: the user may not run 'lrange': it needs the ACL rule +lrange"
-	assert_line "  not seen: waiters: denied by the server: the user may not run 'zcard': it needs the ACL rule +zcard"
+	assert_line "  not seen: queue: denied by the server: the user may not run 'lrange'; it needs the ACL rule +lrange"
+	assert_line "  not seen: waiters: denied by the server: the user may not run 'zcard'; it needs the ACL rule +zcard"
 	redis acl setuser ci +lrange +zcard >/dev/null
 	run -0 rlock run -u "$CI_URL" nightly -- rlock status -u "$CI_URL" nightly
 	refute_line --partial 'not seen'
