@@ -155,6 +155,16 @@ has_one_hold() {
 	on_each no_keys
 }
 
+@test "a fair waiter that a majority grants the lock leaves the queue of the server where another owner holds it" {
+	on 2 hold_by_foreign_client a
+	rlock lock --owner x --lease 9s a
+	in_background rlock fair -w 60s a -- run_until_ended
+	wait_until 5 on 2 redis_says 1 exists 'redisson_lock_queue:{a}'
+	rlock unlock --owner x a
+	wait_until 10 has_child "$PID" run_until_ended
+	wait_until 3 on 2 redis_says 0 exists 'redisson_lock_queue:{a}'
+}
+
 @test "a release that a frozen server does not answer causes no delay, wakes a waiter, and reaches that server later" {
 	local holder
 	record_stderr rlock run -t 9s --connect-timeout 500ms a -- sh -c 'run_until_ended; exit 7'
