@@ -1,6 +1,7 @@
 /*
- * Query a server for rlock check: its settings and state, and the rights that a user lacks for locks. Each right is tried by a command
- * that changes nothing, as the scripts try the rights for their kind of lock. The caller judges the results.
+ * Query a server for `rlock check`: its settings and state, and the rights to locks that a user lacks. Each right is tried by
+ * a command that changes nothing, in the way in which the scripts try the rights for their kind of lock. The caller judges the
+ * results.
  */
 #include <ctype.h>
 #include <hiredis/hiredis.h>
@@ -49,7 +50,7 @@ static const char *const questions[][3] = {
 	{ "CONFIG", "GET", "appendfsync" },
 };
 
-/* Add the reply to INFO SECTION or CONFIG GET NAME, unless the server denies the command. */
+/* Add the reply to INFO SECTION or CONFIG GET NAME to facts, unless the server denies the command. */
 static enum rlock_status ask(struct rlock__connection *connection, const char *const words[3],
 			     char **facts)
 {
@@ -88,7 +89,7 @@ static void tell_tls(const struct rlock__connection *connection, struct rlock_se
 
 /* ---- sentinels ---- */
 
-/* Query all sentinels, and wait for each of them: a lock waits only for some. */
+/* Query all sentinels, and wait for the reply of each. (A lock waits only until a majority agrees.) */
 static void count_sentinels(struct rlock__connection *connection, struct rlock_server_info *out,
 			    char text[RLOCK_ERROR_MAX])
 {
@@ -108,10 +109,13 @@ static void count_sentinels(struct rlock__connection *connection, struct rlock_s
 
 /* ---- sharding ---- */
 
-/* Keys to try: a proxy before two servers sends some of them to each server, almost certainly. */
+/* Number of keys to try. With this many, a proxy before two servers almost certainly sends some keys to each server. */
 #define SHARD_KEYS 16
 
-/* The run_id of the server to which a proxy sends the index-th key; empty: denied. The keys fit the usual right ~rlock_*. */
+/*
+ * The run_id of the server to which a proxy sends the index-th key. Empty: the command was denied. The keys fit the pattern
+ * ~rlock_*, to which users usually have the right.
+ */
 static enum rlock_status run_of_key(struct rlock__connection *connection, int index,
 				    char out[RLOCK_FACT_MAX])
 {
@@ -130,8 +134,8 @@ static enum rlock_status run_of_key(struct rlock__connection *connection, int in
 }
 
 /*
- * Find out whether a proxy distributes keys over several servers. A script runs on the server of its first key, and misses the values
- * of keys on other servers.
+ * Find out whether a proxy distributes keys over several servers. Locks of several names then fail, because a script runs on
+ * the server of its first key, and misses the values of keys on other servers.
  */
 static enum rlock_status look_for_shards(struct rlock__connection *connection,
 					 struct rlock_server_info *out)
@@ -144,7 +148,7 @@ static enum rlock_status look_for_shards(struct rlock__connection *connection,
 	status = run_of_key(connection, 0, first);
 	for (int i = 1; status == RLOCK_OK && first[0] != '\0' && i < SHARD_KEYS; i++) {
 		status = run_of_key(connection, i, run);
-		/* An empty run_id proves nothing: a node of a cluster denies the keys of other nodes. */
+		/* An empty run_id proves nothing, because a node of a cluster denies the keys of other nodes. */
 		out->is_sharded |= run[0] != '\0' && strcmp(run, first) != 0;
 		if (out->is_sharded)
 			break;
@@ -212,7 +216,7 @@ enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_t index,
 	*out = (struct rlock_clock_reading){ -1, begin_us, rlock__now_us() };
 	if (status == RLOCK_OK && reply->type == REDIS_REPLY_ERROR) {
 		status = rlock__server_error(&connection->error, reply->str, reply->len, NULL);
-		/* A denial of TIME, or an unknown command at a proxy, shows the latency as well. */
+		/* A denial of TIME, or an error of a proxy that does not know the command, shows the latency as well. */
 		if (status == RLOCK_EACL || status == RLOCK_ESERVER || status == RLOCK_EUNSUPPORTED)
 			status = RLOCK_OK;
 	} else if (status == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -238,7 +242,7 @@ enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_t index,
 
 #define WORDS_MAX 5
 
-/* The kinds of locks that need each list of lua/inc/rights.lua. */
+/* The kinds of locks that need the rights of each list in lua/inc/rights.lua. */
 static const struct {
 	const char *name;
 	unsigned kinds;
@@ -281,11 +285,14 @@ enum answer { ALLOWED, COMMAND_DENIED, OBJECT_DENIED };
 struct trial {
 	struct rlock_conn *conn;
 	struct rlock__connection *connection;
-	/* The first failure. After it no command is sent, and each right counts as allowed. */
+	/* The first failure. After a failure no command is sent, and each right counts as allowed. */
 	enum rlock_status status;
 	/* random digits, which replace the '*' of the pattern */
 	char digits[RLOCK_HOLD_ID_MAX];
-	/* A name that matches the pattern, and that no client uses. Not used if the pattern is a name. */
+	/*
+	 * A name that matches the pattern, and that no client uses. If the pattern is itself a name, only commands are tried
+	 * on this name.
+	 */
 	char probe[RLOCK_NAME_MAX + 1];
 	struct rlock__keys keys; /* keys and channels of the given name, or of the probe */
 	bool is_any;             /* The pattern matches all names. */
@@ -293,10 +300,10 @@ struct trial {
 	void *ctx;
 	enum answer eval;
 	bool lacks_publish;
-	unsigned lacks_removal; /* how many of DEL and PEXPIRE the user may not run */
+	unsigned lacks_removal; /* number of DEL and PEXPIRE that the user may not run */
 };
 
-/* Interpret the reply to a command. The texts differ between versions of Redis. */
+/* What the reply to a command says about the right. The texts differ between versions of Redis. */
 static enum answer answer_of(const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOPERM", 6) != 0)
@@ -341,7 +348,7 @@ static enum answer try_command(struct trial *trial, unsigned kinds, bool is_opti
 	return answer;
 }
 
-/* The kinds that need the command, from its lists. 0: an earlier row has the same command. */
+/* The kinds that need the command, by all lists that contain it. 0: an earlier row has the same command, and has been tried. */
 static unsigned kinds_of(const struct rlock__right *right)
 {
 	unsigned kinds = 0;
@@ -372,8 +379,8 @@ static void try_lists(struct trial *trial, const char *key)
 }
 
 /*
- * Try RPUSH and INCR, which create a key. If the user may not remove that key again, do not try the two, but report
- * them as missing.
+ * Try RPUSH and INCR, which create a key. If the user may not remove that key again (neither by DEL nor by PEXPIRE), do not
+ * try the two commands, but report them as missing.
  */
 static void try_making(struct trial *trial, const char *key)
 {
@@ -386,13 +393,13 @@ static void try_making(struct trial *trial, const char *key)
 		return;
 	}
 	(void)try_command(trial, FAIR, false, 3, rpush);
-	/* The key is a list now, so INCR fails; but the server checks the right first. */
+	/* The key is a list now, so INCR fails. But the server checks the right before that. */
 	(void)try_command(trial, MUTEX, true, 2, incr);
 	if (run_trial(trial, 2, del) == COMMAND_DENIED)
 		(void)run_trial(trial, 3, expire);
 }
 
-/* Try the other commands, on a key that does not exist. */
+/* Try all commands, on a key that does not exist. */
 static void try_commands(struct trial *trial, const char *key)
 {
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
@@ -405,7 +412,7 @@ static void try_commands(struct trial *trial, const char *key)
 	(void)try_command(trial, ALL, false, 1, time);
 	(void)try_command(trial, FAIR, true, 2, info);
 	try_lists(trial, key);
-	/* Only rlock list needs SCAN and CLUSTER SLOTS. */
+	/* Only `rlock list` needs SCAN and CLUSTER SLOTS. */
 	(void)try_command(trial, ALL, true, 4, scan);
 	if (rlock__connection_has_cluster(trial->connection) &&
 	    run_trial(trial, 2, slots) != ALLOWED)
@@ -417,12 +424,12 @@ static void try_commands(struct trial *trial, const char *key)
 
 /* ---- rights: keys and channels ---- */
 
-/* Longest key, channel or pattern: the parts around the name are short. */
+/* Size of the longest key, channel or pattern: a name, and short parts around it. */
 #define OBJECT_MAX (RLOCK_NAME_MAX + 128)
 
 /*
- * Report a missing right as a pattern for all names of the request, which ends with end. Replace bytes that redis-cli or ACL SETUSER
- * would misread, for example a blank, by '?'.
+ * Report a missing right to a key or channel (sort is '~' or '&') as a pattern that matches all names of the request. The
+ * pattern ends with end. Replace bytes that redis-cli or ACL SETUSER would misread, for example a blank, by '?'.
  */
 static void report_pattern(struct trial *trial, char sort, const struct key_right *row,
 			   const char *end)
@@ -446,7 +453,7 @@ static void report_pattern(struct trial *trial, char sort, const struct key_righ
 	report(trial, right, row->kinds, row->is_optional);
 }
 
-/* Read the key without EVAL: by the first of these commands that the user may run. */
+/* Try to read the key, for a user that may not run EVAL: by the first of these commands that the user may run. */
 static enum answer read_key(struct trial *trial, const char *key)
 {
 	static const char *const commands[] = { "TYPE", "EXISTS", "PTTL", "HLEN" };
@@ -463,10 +470,9 @@ static enum answer read_key(struct trial *trial, const char *key)
 
 static void try_key(struct trial *trial, const struct key_right *row)
 {
-	bool is_start =
-		row->key == RLOCK__KEY_TIMEOUTS; /* a beginning of keys: one such key is tried */
+	bool is_start = row->key == RLOCK__KEY_TIMEOUTS; /* a beginning of keys: try one such key */
 	char key[OBJECT_MAX];
-	/* The script does not use its key: the server checks only the right to the key. */
+	/* The script does not use its key, so the server checks only the right to the key. */
 	const char *argv[] = { "EVAL", "return 1", "1", key };
 	enum answer answer;
 
@@ -477,18 +483,18 @@ static void try_key(struct trial *trial, const struct key_right *row)
 		report_pattern(trial, '~', row, is_start ? ":*:rwlock_timeout:*" : "");
 }
 
-/* Try to publish to a channel. end: the end of a waiter's own channel, or "". */
+/* Try to publish to the channel whose name ends with end: "" for a lock's channel, else the end of a waiter's own channel. */
 static enum answer publish(struct trial *trial, const struct key_right *row, const char *end)
 {
 	char channel[OBJECT_MAX];
-	/* No lock publishes -1: Redisson ignores it. */
+	/* No lock publishes -1, and Redisson ignores this message. */
 	const char *argv[] = { "PUBLISH", channel, "-1" };
 
 	(void)snprintf(channel, sizeof(channel), "%s%s", trial->keys.of[row->key].text, end);
 	return run_trial(trial, 3, argv);
 }
 
-/* Try to subscribe, over another connection: one with a subscription serves no other command. */
+/* Try to subscribe over another connection, because a connection with a subscription serves no other command. */
 static enum answer subscribe(struct trial *trial, enum rlock__key key)
 {
 	char *const channel = (char *)trial->keys.of[key].text;
@@ -503,7 +509,7 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 	if (trial->status == RLOCK_EACL)
 		answer = strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
 								     : OBJECT_DENIED;
-	/* Other failures are no missing right: waiters then poll, and trial.c reports that. */
+	/* Other failures are no missing right. With RLOCK_EUNSUPPORTED and RLOCK_ENET waiters poll, and trial.c reports that. */
 	if (trial->status == RLOCK_EACL || trial->status == RLOCK_EUNSUPPORTED ||
 	    trial->status == RLOCK_ENET)
 		trial->status = RLOCK_OK;
@@ -514,8 +520,9 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 }
 
 /*
- * Try the right to a channel by SUBSCRIBE, for a user that may not run PUBLISH. If the user may not run SUBSCRIBE either, nothing shows
- * its rights to channels. It may have the right to all channels, and ACL SETUSER then accepts no pattern: report resetchannels first.
+ * Try the right to a channel by SUBSCRIBE, for a user that may not run PUBLISH. If the user may not run SUBSCRIBE either,
+ * nothing shows which channels it has the right to. It may have the right to all channels, and then ACL SETUSER accepts no
+ * pattern of channels. So report "resetchannels" first.
  */
 static enum answer try_channel_without_publish(struct trial *trial, const struct key_right *row)
 {
@@ -529,7 +536,7 @@ static enum answer try_channel_without_publish(struct trial *trial, const struct
 	return answer;
 }
 
-/* Try the lock's channel and a waiter's own channel. One pattern gives the right to both. */
+/* Try to publish to the lock's channel and to a waiter's own channel. One pattern gives the right to both. */
 static void try_channel(struct trial *trial, const struct key_right *row)
 {
 	const struct key_right own = { row->key, row->kinds, true };
@@ -546,7 +553,7 @@ static void try_channel(struct trial *trial, const struct key_right *row)
 static void try_objects(struct trial *trial)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		/* If the pattern matches all names, report only "~*": ACL SETUSER accepts no pattern after it. */
+		/* If the pattern matches all names, report only "~*", because ACL SETUSER accepts no other pattern after it. */
 		if (!trial->is_any || keys[i].key == RLOCK__KEY_LOCK)
 			try_key(trial, &keys[i]);
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
@@ -561,7 +568,10 @@ static enum rlock_status make_names(struct trial *trial, const struct rlock_name
 {
 	size_t at = strcspn(pattern->text, "*?[\\");
 	const char *after = pattern->text[at] == '*' ? pattern->text + at + 1 : "";
-	/* Ignore the rest of a pattern with more special bytes: the rights are then for more names. */
+	/*
+	 * If more special bytes follow the first one, ignore the rest of the pattern: the rights that are reported then match
+	 * more names.
+	 */
 	size_t used = after[strcspn(after, "*?[\\")] == '\0' ? strlen(after) : 0;
 	const struct rlock_name probe = { trial->probe, at + strlen(trial->digits) + used };
 	const struct rlock_name *name = at == pattern->len ? pattern : &probe;
@@ -596,7 +606,7 @@ enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_t index,
 	status = make_names(&trial, pattern);
 	if (status != RLOCK_OK)
 		return status;
-	/* Try the commands on the key of a lock, which is the lock's name. */
+	/* Try the commands on the key of a lock, which has the lock's name. */
 	try_commands(&trial, trial.probe);
 	try_objects(&trial);
 	free(trial.keys.memory);

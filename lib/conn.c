@@ -1,6 +1,6 @@
 /*
- * The connection of a caller of the library: to one server, or to several that must agree. Each server has a struct
- * rlock__connection. request.c sends a request to all of them in parallel.
+ * struct rlock_conn, the connection of a caller of the library: to one server, or to several that must agree. Each server has
+ * a struct rlock__connection. request.c sends a request to all of them in parallel.
  */
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -26,8 +26,9 @@
 #define PAUSE_MAX_MS 1000
 
 /*
- * Allowances for clocks that drift. With one server: a thousandth of the lease, since two machines without NTP differ
- * by less. With several servers: 1 % and 2 ms, as in Redlock, since their clocks drift from each other as well.
+ * How far clocks may drift apart during a lease. With one server: a thousandth of the lease, and at least 2 ms, because two
+ * machines without NTP differ by less. With several servers: 1 % of the lease and 2 ms, as in Redlock, because their clocks
+ * drift from each other as well.
  */
 #define DRIFT_DIVISOR 1000
 #define DRIFT_MIN_MS 2
@@ -64,8 +65,8 @@ enum rlock_status rlock_conn_new(struct rlock_url *const *urls, size_t url_count
 		if (status != RLOCK_OK)
 			goto out;
 		/*
-		 * Read certificates now, so that a process that inherits conn, or takes over a hold, never waits for
-		 * their file system while the hold lasts. The first request reports a failure.
+		 * Read the files of certificates now. A process that inherits conn, or takes over a hold, then never waits for
+		 * their file system while the hold lasts. If reading fails, the first request reports that.
 		 */
 		(void)rlock__session_load_tls(&conn->connections[i]->session);
 	}
@@ -103,7 +104,7 @@ enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct r
 	return RLOCK_EINVAL;
 }
 
-/* Limit the lease: scripts store the time of day plus the lease, which is exact with 14 digits. */
+/* Limit the lease, because scripts store the time of day plus the lease, which is exact only up to 14 digits. */
 enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease_ms)
 {
 	if (lease_ms >= 1 && lease_ms <= LEASE_MAX_MS)
@@ -112,7 +113,7 @@ enum rlock_status rlock__conn_check_lease(struct rlock_conn *conn, int64_t lease
 			   "a lease has 1 to %" PRId64 " ms, which are 10000 days", LEASE_MAX_MS);
 }
 
-/* A semaphore needs a single server: permits are counted on each server separately. */
+/* A semaphore needs a single server, because permits are counted on each server separately. */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take)
 {
 	if (conn->server_count > 1)
@@ -130,7 +131,7 @@ void rlock_conn_free(struct rlock_conn *conn)
 {
 	if (conn == NULL)
 		return;
-	/* Free in reverse order: the added connections share the TLS context of the first one. */
+	/* Free in reverse order, because the added connections share the TLS context of the first one. */
 	for (size_t i = conn->connection_count; i > 0; i--)
 		rlock__connection_free(conn->connections[i - 1]);
 	free(conn);
@@ -146,7 +147,7 @@ size_t rlock_conn_error_name(const struct rlock_conn *conn)
 	return conn->error.name_index;
 }
 
-/* With several servers add the name of the one that failed, unless the text contains it. */
+/* Put the name of the server that failed before the error text, unless the text contains the name. */
 static void name_server(struct rlock__error *error)
 {
 	size_t len = strlen(error->text), added = strlen(error->server) + strlen(": ");
@@ -252,7 +253,7 @@ static bool is_range(const redisReply *range)
 	       master->element[1]->integer <= RLOCK__PORT_MAX;
 }
 
-/* The host of a master. If the node does not know its own host, use the host by which it was reached. */
+/* The host of a master in the reply of a node. If the node does not know its own host, use the host by which it was reached. */
 static const char *host_of(const redisReply *master, const struct rlock__connection *connection)
 {
 	const redisReply *host = master->element[0];
@@ -262,7 +263,7 @@ static const char *host_of(const redisReply *master, const struct rlock__connect
 	return rlock__connection_server(connection)->endpoints.items[0].host;
 }
 
-/* False: out of memory. */
+/* Add a master to out, unless it is there already. False: out of memory. */
 static bool add_master(const struct rlock__connection *connection, const redisReply *master,
 		       struct rlock__endpoints *out)
 {
@@ -298,8 +299,10 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 }
 
 /*
- * Ask a node for all masters that have slots, in no order. Free *out with rlock__endpoints_free, also after RLOCK_ENET.
- * RLOCK_ENET: the node cannot be reached; or some slots have no master, and *out has the masters of the other slots.
+ * Ask a node for all masters that have slots, in no particular order. The caller frees *out with rlock__endpoints_free, also
+ * after RLOCK_ENET.
+ * RLOCK_ENET: no node can be reached, or some slots have no master. In the latter case *out has the masters of the other
+ * slots.
  */
 static enum rlock_status list_nodes(struct rlock__connection *connection,
 				    struct rlock__endpoints *out)
@@ -308,7 +311,7 @@ static enum rlock_status list_nodes(struct rlock__connection *connection,
 	size_t tries = connection->url->endpoints.count;
 	enum rlock_status status;
 
-	/* Repeat the request: after a node that does not answer, it goes to another node. */
+	/* Repeat the request once for each node of the URL: after a node that does not answer, the request goes to another node. */
 	do {
 		redisReply *reply = NULL;
 

@@ -11,12 +11,15 @@
 #include "request.h"
 #include "rlock.h"
 
-/* Longest time of the first attempt. Each further attempt has twice the time of the one before. */
+/* Longest time of the first attempt. Each further attempt has twice as long as the one before it. */
 #define FIRST_ATTEMPT_MS 1000
 
 /* ---- repeat ---- */
 
-/* The end of an attempt that begins now: deadline_ms at the latest. If that has passed, the attempt has its full time. */
+/*
+ * The time when an attempt that begins now ends: after patience_ms, but at deadline_ms at the latest. If deadline_ms has
+ * passed, it does not count.
+ */
 static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
 	int64_t end_ms = now_ms + patience_ms;
@@ -24,7 +27,10 @@ static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patie
 	return now_ms < deadline_ms ? rlock__time_min(end_ms, deadline_ms) : end_ms;
 }
 
-/* Whether another attempt may succeed: the network, the server or this machine failed, and no reply decided about the request. */
+/*
+ * Whether another attempt may succeed, because the network, the server or this machine failed, and no reply has decided about
+ * the request.
+ */
 static bool is_transient_status(enum rlock_status status)
 {
 	return status == RLOCK_ENET || status == RLOCK_ESYS || status == RLOCK_ENOMEM;
@@ -58,7 +64,10 @@ static bool is_answered(const struct rlock__answer *answer)
 	       answer->status != RLOCK_CANCELLED;
 }
 
-/* Whether a slot has not answered yet. Each slot has other names, so no answer of another slot replaces its own. */
+/*
+ * Whether a slot has not answered yet. Each slot has names of its own, so the answer of one slot cannot replace the answer of
+ * another.
+ */
 static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 {
 	if (!broadcast->places->are_slots)
@@ -70,8 +79,8 @@ static bool is_one_slot_open(const struct rlock__broadcast *broadcast)
 }
 
 /*
- * Send the request to the places that have not answered. Wait until a quorum has answered, and then shortly for the
- * other places.
+ * Send the request to the places that have not answered. Wait until a quorum has answered, and then RLOCK__STRAGGLERS_MS for
+ * the other places.
  */
 static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t end_ms)
 {
@@ -84,7 +93,10 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 
 		if (is_answered(answer))
 			continue;
-		/* Record a request without a reply: it may have been carried out (rlock__delivery_may_be_done). */
+		/*
+		 * Record a request that was sent and has no reply, because it may have been carried out
+		 * (rlock__delivery_may_be_done).
+		 */
 		if (answer->is_sent && (!answer->is_over || answer->result.was_sent)) {
 			delivery->is_repeated[i] = true;
 			delivery->server_number[i] =
@@ -98,8 +110,8 @@ static enum rlock_status deliver_once(struct rlock__delivery *delivery, int64_t 
 	if (status != RLOCK_OK)
 		return status;
 	/*
-	 * If there is no result yet, wait until end_ms: a repetition abandons the request, to which a slow server may still
-	 * reply.
+	 * If the answers do not settle the result yet, wait until end_ms. A slow server may still reply, and a repetition
+	 * would abandon the request.
 	 */
 	return rlock__broadcast_await(broadcast, 0,
 				      rlock__broadcast_is_settled(broadcast)
@@ -116,7 +128,10 @@ static enum rlock_status attempt_delivery(void *ctx, int64_t end_ms, bool *may_c
 	if (status == RLOCK_OK)
 		status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	rlock__broadcast_close_failed(broadcast);
-	/* Send once more to a server whose stream broke, even though the quorum does not need it: it may still have the lock. */
+	/*
+	 * The quorum has carried out the request. Send it once more to servers whose streams broke, because they may still
+	 * have the lock.
+	 */
 	if (status == RLOCK_OK && rlock__broadcast_count(broadcast, RLOCK_ENET) > 0)
 		(void)deliver_once(delivery, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	*may_change_out = is_one_slot_open(broadcast);

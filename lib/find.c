@@ -1,6 +1,7 @@
 /*
- * Requests about a lock that another process may have acquired: find an owner's hold, ask the holders to stop, break the lock by force,
- * and set the total of a semaphore's permits. The caller decides whether that is allowed; the scripts in lua/ do the work on the server.
+ * Requests about a lock that another process may have acquired: find an owner's hold, ask the holders to stop, break the lock
+ * by force, and set the total of a semaphore's permits. The caller decides whether such a request is allowed; the scripts in
+ * lua/ do the work on the server.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct query {
 	struct rlock__delivery delivery;
 };
 
-/* After RLOCK_OK free it with query_free. */
+/* After RLOCK_OK the caller frees query with query_free. */
 static enum rlock_status query_init(struct query *query, struct rlock_conn *conn,
 				    const struct rlock_name *name,
 				    const struct rlock__action *action)
@@ -68,7 +69,10 @@ static enum rlock_status query_run(struct query *query, rlock__args_fn make, rlo
 	enum rlock_status status;
 
 	rlock__delivery_init(&query->delivery, &query->places, make, ctx, read, ctx);
-	/* The login must be complete: in another database the lock of that name is a different one. */
+	/*
+	 * Send the request only after the login was accepted: without it the server would look in another database, where a
+	 * lock of that name is a different one.
+	 */
 	query->delivery.broadcast.needs_login = true;
 	query->delivery.broadcast.is_of_any_owner = true;
 	status = rlock__delivery_run(&query->delivery, deadline_ms);
@@ -78,7 +82,7 @@ static enum rlock_status query_run(struct query *query, rlock__args_fn make, rlo
 
 #define OTHER_KIND (-1)
 
-/* Whether the script found a key that is no lock of the kind: {OTHER_KIND, its type}. */
+/* Whether the script replied that the key is no lock of the kind: {OTHER_KIND, type of the key}. */
 static bool is_other_kind(const redisReply *reply)
 {
 	return rlock__reply_is(reply, "i*") && reply->elements == 2 &&
@@ -93,10 +97,11 @@ struct search {
 	const char *owner;
 	enum rlock_kind kind;
 	enum rlock_purpose purpose; /* RLOCK_PURPOSE_UNKNOWN: any */
-	struct rlock_hold *found;   /* from the first server that has the hold; NULL: none yet */
+	/* the hold as the first reply with one described it; NULL: none yet */
+	struct rlock_hold *found;
 };
 
-/* Whether reply is one of find.lua about a hold: {hold id, TTL of the lock, kind, "HOLDER NOTE" of its record}. */
+/* Whether reply is that of find.lua if the owner has a hold: {hold id, TTL of the lock, kind, "HOLDER NOTE" of the record}. */
 static bool is_found(const redisReply *reply, enum rlock_kind *kind_out)
 {
 	return rlock__reply_is(reply, "siss") && reply->element[0]->len > 0 &&
@@ -128,7 +133,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 		(struct rlock_name){ search->owner, strlen(search->owner) },
 		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &record);
 	(void)snprintf(note, sizeof(note), "%.*s", (int)shown.len, shown.text);
-	/* Only the record shows that the lock is fair: its hash looks like that of a plain lock. */
+	/* Only the record shows that the lock is fair, because its hash looks like that of a plain lock. */
 	if (spec.kind == RLOCK_PLAIN && record.kind == RLOCK_FAIR)
 		spec.kind = RLOCK_FAIR;
 	spec.names = search->name;
@@ -141,7 +146,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 	spec.sent_ms = search->query.delivery.sent_ms[index] -
 		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
 	status = rlock_hold_new(&spec, &search->found);
-	/* The reply has an id that is not 32 hex digits, which no rlock has written. */
+	/* The reply has a hold id that is not 32 hex digits. No rlock writes such an id, so the reply is none of ours. */
 	if (status == RLOCK_EINVAL)
 		return RLOCK_ESERVER;
 	return status == RLOCK_OK ? RLOCK_OK : rlock__fail_memory(&connection->error);
@@ -186,7 +191,7 @@ enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlock_name *n
 struct stopping {
 	struct query query;
 	const char *owner, *by;
-	const char *const *ids; /* the holds to ask; count 0: search for all holds */
+	const char *const *ids; /* ids of the holds to ask; count 0: search for all holds */
 	size_t count;
 	struct rlock_stop_request found; /* the holds in the replies of all servers */
 };
@@ -207,13 +212,16 @@ static struct rlock_stop_hold read_stop_hold(const redisReply *reply)
 	return hold;
 }
 
-/* Compare two holds by id. Compare the owner only without an id: the owner of a kept hold contains a time, which differs by server. */
+/*
+ * Compare two holds by id. Compare the owners only if there is no id, because the owner of a kept hold contains a time, which
+ * differs from server to server.
+ */
 static bool is_same_hold(const struct rlock_stop_hold *a, const struct rlock_stop_hold *b)
 {
 	return strcmp(a->id, b->id) == 0 && (a->id[0] != '\0' || strcmp(a->owner, b->owner) == 0);
 }
 
-/* Add a hold, unless another server has returned it already. False: out of memory. */
+/* Add a hold to the ones found, unless another server has replied it already. False: out of memory. */
 static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hold *hold)
 {
 	struct rlock_stop_request *stop = &stopping->found;
@@ -276,7 +284,10 @@ static const struct rlock__script *make_stop(const void *ctx, size_t index,
 	return rlock__action_stop.script;
 }
 
-/* With count 0 search for all holds, else ask those with these ids. RLOCK_NOT_HELD: no hold was found. */
+/*
+ * With count 0 search for all holds, else ask those with these ids. stopping->found gets the holds in the replies.
+ * RLOCK_NOT_HELD: there are none.
+ */
 static enum rlock_status send_stop(struct stopping *stopping, const char *const *ids, size_t count,
 				   int64_t deadline_ms)
 {
@@ -290,7 +301,10 @@ static enum rlock_status send_stop(struct stopping *stopping, const char *const 
 	return status;
 }
 
-/* Keep holds that cannot be asked in the result of the first request, so that the caller can report them. False: out of memory. */
+/*
+ * Take over the holds of stop that cannot be asked into the result of the first request, so that the caller can report them.
+ * False: out of memory.
+ */
 static bool add_unaskable_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
@@ -307,7 +321,10 @@ static bool has_askable(const struct rlock_stop_request *stop)
 	return false;
 }
 
-/* Search for the holds. This writes nothing, so it may be repeated even if another owner holds the lock by then. */
+/*
+ * Search for the holds, and store them in stop. The search writes nothing, so it can be repeated even if another owner has
+ * acquired the lock in the meantime.
+ */
 static enum rlock_status search_holds(struct stopping *stopping, struct rlock_stop_request *stop,
 				      int64_t deadline_ms)
 {
@@ -321,10 +338,10 @@ static enum rlock_status search_holds(struct stopping *stopping, struct rlock_st
 	return RLOCK_OK;
 }
 
-/* Most holds that one request asks: the script must not block the server for its other clients. */
+/* Most holds that one request asks, so that the script does not block the server's other clients for long. */
 #define IDS_MAX 1000
 
-/* Ask all holds of stop that can be asked, and replace stop by those that are left. */
+/* Ask all holds of stop that can be asked, and replace stop by the holds that the servers still have. */
 static enum rlock_status ask_holds(struct stopping *stopping, struct rlock_stop_request *stop,
 				   int64_t deadline_ms)
 {
@@ -406,7 +423,7 @@ struct breaking {
 	const char *owner;
 	enum rlock_kind kind;
 	bool is_search;
-	/* The owners, hold ids and permits that the search has found on all servers: only these are broken. */
+	/* The owners, hold ids and permits that the search has found on all servers. Only these are broken. */
 	struct rlock_name *seen;
 	size_t seen_count;
 	char *owner_out;
@@ -415,7 +432,7 @@ struct breaking {
 
 /* ---- break: the search ---- */
 
-/* false: out of memory. */
+/* Add one text of a reply to seen. False: out of memory. */
 static bool add_seen(struct breaking *breaking, const redisReply *seen)
 {
 	struct rlock_name *all =
@@ -442,7 +459,10 @@ static void free_seen(struct breaking *breaking)
 	free(breaking->seen);
 }
 
-/* Add the texts of a reply to seen. A reply without texts shows that there is nothing to break; read_break reports why. */
+/*
+ * Add the texts of a reply to seen. A reply without texts means that there is nothing to break; the second request then shows
+ * why (read_break).
+ */
 static enum rlock_status read_search(struct breaking *breaking,
 				     struct rlock__connection *connection, const redisReply *reply)
 {
@@ -457,7 +477,7 @@ static enum rlock_status read_search(struct breaking *breaking,
 
 /* ---- break: the reply ---- */
 
-/* Read owner, number of holders and note from a reply. False: it has another form. */
+/* Read owner, number of holders and note from a reply of break.lua. False: the reply has another form. */
 static bool read_holder(const struct breaking *breaking, const redisReply *reply)
 {
 	const redisReply *owner, *note;
@@ -479,7 +499,7 @@ static bool read_holder(const struct breaking *breaking, const redisReply *reply
 	return true;
 }
 
-/* Set the note for a lock that no owner held, unless another server had an owner. */
+/* Set the note to what was removed, unless another server replied an owner. Returns RLOCK_OK. */
 static enum rlock_status record_removed(const struct breaking *breaking, const char *what)
 {
 	if (breaking->owner_out[0] == '\0')
@@ -487,7 +507,10 @@ static enum rlock_status record_removed(const struct breaking *breaking, const c
 	return RLOCK_OK;
 }
 
-/* Whether an earlier request, whose reply was lost, may have broken the lock: it is free now, or a later owner has it. */
+/*
+ * Whether an earlier request, whose reply was lost, may have broken the lock, because the lock is free now, or a later owner
+ * has it.
+ */
 static bool may_be_broken(const struct breaking *breaking, size_t index, int64_t result)
 {
 	return (result == BREAK_FREE || result == BREAK_OTHER_OWNER) &&
@@ -556,8 +579,8 @@ static const struct rlock__script *make_break(const void *ctx, size_t index,
 }
 
 /*
- * Search first, then break only the holds that the search has found. A request may arrive late, or be repeated after
- * its reply was lost. An owner that has acquired the lock in the meantime must keep it.
+ * Search first, then break only the holds that the search has found. The second request may arrive late, or be repeated after
+ * its reply was lost; an owner that has acquired the lock in the meantime must keep it.
  */
 static enum rlock_status search_and_break(struct breaking *breaking, int64_t deadline_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. It also has the wire
+ * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. Also the wire
  * format of all keys and channels of a name, which no other file of the library contains. The scripts themselves are in lua/.
  */
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "kinds.h"
 #include "rlock.h"
 
-/* How a key is made of the name: PREFIX:{NAME}:SUFFIX. wire: RedissonObject.prefixName and suffixName. */
+/* How a key or channel is made of the name: PREFIX:{NAME}:SUFFIX. wire: RedissonObject.prefixName and suffixName. */
 static const struct {
 	const char *prefix; /* NULL: none */
 	bool is_wrapped;    /* The name is put in braces, unless it contains an opening brace. */
@@ -35,11 +35,11 @@ static const struct {
 	[RLOCK__KEY_SEMAPHORE_CHANNEL] = { "redisson_sc", true, NULL },
 };
 
-#define AROUND_MAX 32 /* the longest prefix or suffix with colon, braces and NUL */
+#define AROUND_MAX 32 /* enough for the longest prefix or suffix, with colon, braces and NUL */
 
 /*
- * Write a key of name to out, which has room for the name and AROUND_MAX. Returns the length. wire: as in Redisson, a name with an opening
- * brace chooses its own slot, even without a closing brace.
+ * Write a key of name to out, which has room for the name and AROUND_MAX bytes. Returns the length of the key. wire: if the
+ * name contains an opening brace, it is not put in braces, as in Redisson, even if it has no closing brace.
  */
 static size_t write_key(enum rlock__key which, const struct rlock_name *name, char *out)
 {
@@ -83,7 +83,7 @@ bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name)
 
 /* ---- slots of a cluster ---- */
 
-/* The part of a key that decides its slot: the text between the first braces; without one, or if that is empty, the whole key. */
+/* The part of a key that decides its slot: the text between the first braces. If there is none, or it is empty, the whole key. */
 static struct rlock_name tag_of(const char *key, size_t len)
 {
 	const char *open = memchr(key, '{', len);
@@ -112,7 +112,7 @@ static bool is_in_slot_of_lock(enum rlock__key which, const struct rlock_name *n
 
 bool rlock__key_has_one_slot(const struct rlock_name *name)
 {
-	/* The key may be another client's, and longer than the name of any lock. */
+	/* name can be the key of another client, and so longer than the name of any lock. */
 	return name->len <= RLOCK_NAME_MAX && is_in_slot_of_lock(RLOCK__KEY_HOLDS, name) &&
 	       is_in_slot_of_lock(RLOCK__KEY_TIMEOUTS, name);
 }
@@ -120,7 +120,7 @@ bool rlock__key_has_one_slot(const struct rlock_name *name)
 #define CRC16_POLYNOMIAL 0x1021U
 #define SLOTS 16384U
 
-/* wire: CRC16 of the XMODEM protocol. */
+/* wire: CRC16 of the XMODEM protocol, modulo the number of slots. */
 unsigned rlock__key_slot(const struct rlock_name *name)
 {
 	struct rlock_name tag = tag_of(name->text, name->len);
@@ -141,7 +141,7 @@ int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name
 
 /* ---- names that share keys ---- */
 
-/* Whether bytes are one of the keys of name, counted from first on. */
+/* Whether bytes are one of the keys of name, from the key first on. */
 static bool is_key_of(const char *bytes, size_t len, enum rlock__key first,
 		      const struct rlock_name *name)
 {
@@ -160,7 +160,7 @@ bool rlock_names_clash(const struct rlock_name *a, const struct rlock_name *b)
 
 	if (a->len > RLOCK_NAME_MAX || b->len > RLOCK_NAME_MAX)
 		return false;
-	/* Compare only the holds hash of the side keys: names that share one side key share all of them. */
+	/* Names that share one side key share all of them. So of the side keys compare only the holds hash. */
 	return is_key_of(holds, write_key(RLOCK__KEY_HOLDS, a, holds), RLOCK__KEY_HOLDS, b) ||
 	       is_key_of(a->text, a->len, RLOCK__KEY_LOCK, b) ||
 	       is_key_of(b->text, b->len, RLOCK__KEY_LOCK, a);
@@ -196,7 +196,7 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 #define SEMAPHORE_KEYS (HASH_KEYS | KEY(ENDS) | KEY(PERMITS))
 #define SEMAPHORE_ARGS (WAKE_ARGS | KEY(SEMAPHORE_CHANNEL))
 
-/* Define an action, and declare its script, which lua/embed.sh defines. scope: static, or empty if other files use the action. */
+/* Define an action, and declare its script, which lua/embed.sh defines. scope: static; or empty, if other files use the action. */
 #define ACTION_BY(scope, action, script, keys, args, release_keys)                                 \
 	extern const struct rlock__script rlock__script_##script;                                  \
 	scope const struct rlock__action action = { &rlock__script_##script, keys, args,           \
@@ -206,14 +206,17 @@ enum rlock_status rlock_name_check(const struct rlock_name *name, const char **w
 
 ACTION(plain_acquire, HASH_KEYS | KEY(COUNTER), NOTIFY_ARGS, QUEUE_KEYS);
 ACTION(fair_acquire, HASH_KEYS | KEY(COUNTER) | QUEUE_KEYS, NOTIFY_ARGS, 0);
-/* Plain and fair locks have one release: waiters of both kinds may wait for the same lock. */
+/* Plain and fair locks are released by one script, because waiters of both kinds may wait for the same lock. */
 ACTION(plain_release, HASH_KEYS, QUEUE_KEYS | NOTIFY_ARGS, 0);
-/* For plain, fair and write locks, which have one owner at a time. */
+/* The renewal of plain, fair and write locks, which have one owner at a time. */
 ACTION(plain_renew, HASH_KEYS, 0, 0);
 
 ACTION(read_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
 ACTION(write_acquire, READWRITE_KEYS | KEY(WRITER), READWRITE_ARGS, 0);
-/* ENDS is in ARGV: a write lock does not have that key, and a missing key among KEYS fails while the slot is moved. */
+/*
+ * ENDS is in ARGV, not in KEYS. A write lock does not have that key, and a request with a missing key among KEYS fails while
+ * the slot is moved.
+ */
 ACTION(readwrite_release, HASH_KEYS, KEY(ENDS) | READWRITE_ARGS, 0);
 ACTION(read_renew, READWRITE_KEYS, KEY(TIMEOUTS), 0);
 

@@ -11,8 +11,8 @@
 /* ---- keys and names ---- */
 
 /*
- * Scripts get their keys and channels in this order. Keys come before channels, and the beginning of the timeout keys comes last:
- * rlock_names_clash and rlock__args_names rely on that.
+ * Scripts get their keys and channels in this order. The order matters to rlock_names_clash and rlock__args_names: keys come
+ * before channels, and the beginning of the timeout keys comes last.
  */
 enum rlock__key {
 	RLOCK__KEY_LOCK, /* NAME: Redisson's hash for a lock of any kind, or a semaphore's counter */
@@ -21,7 +21,7 @@ enum rlock__key {
 	RLOCK__KEY_QUEUE,   /* redisson_lock_queue:{NAME}: RFairLock's queue */
 	RLOCK__KEY_DEADLINES, /* redisson_lock_timeout:{NAME}: when the waiters in that queue expire */
 	RLOCK__KEY_WAITERS, /* rlock_waiters:{NAME}: heartbeats of our waiters in that queue */
-	RLOCK__KEY_WRITER,  /* rlock_writer:{NAME}: our writer that is next */
+	RLOCK__KEY_WRITER,  /* rlock_writer:{NAME}: our writer that has the next turn */
 	RLOCK__KEY_ENDS,    /* rlock_ends:{NAME}: when our readers, or our permits, expire */
 	RLOCK__KEY_WAKE_QUEUE, /* rlock_queue:{NAME}: our waiters, in the order in which they are woken */
 	RLOCK__KEY_TURN,       /* rlock_turn:{NAME}: the waiter for which a free lock is reserved */
@@ -35,10 +35,13 @@ enum rlock__key {
 	RLOCK__KEY_COUNT,
 };
 
-/* All keys and channels of a name, as strings. A '+' precedes each in memory: rlock__args_names can send it in front. */
+/*
+ * All keys and channels of a name, as strings. In memory each text has a '+' before it, so that rlock__args_names can send the
+ * text with or without it.
+ */
 struct rlock__keys {
 	struct rlock_name of[RLOCK__KEY_COUNT];
-	char *memory; /* has all texts */
+	char *memory; /* the memory of all texts */
 };
 
 /* False: out of memory. The caller frees keys->memory. */
@@ -46,26 +49,29 @@ bool rlock__keys_make(struct rlock__keys *keys, const struct rlock_name *name);
 /* Whether all keys of name are in one slot of a cluster; false also if name is too long for a lock. */
 bool rlock__key_has_one_slot(const struct rlock_name *name);
 /*
- * Compare two names with one slot each, by the text between their braces. 0: they are in the same slot. Other results give an order; two
- * such names can still have the same slot by chance.
+ * Compare two names, each with all keys in one slot, by the text between their braces. 0: the names are in the same slot.
+ * Other results give an order; such names can still have the same slot by chance.
  */
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
-/* The slot of a cluster that has the key with this name. */
+/* The number of the slot, in a cluster, of the key with this name. */
 unsigned rlock__key_slot(const struct rlock_name *name);
 
 /* ---- scripts ---- */
 
 struct rlock__script {
-	const char *purpose; /* "acquire (plain)" */
+	const char *purpose; /* what the script does, for example "acquire (plain)" */
 	const char *sha1;
 	const char *body;
 };
 
-/* A command that locks need, from one of the lists in lua/inc/rights.lua. With this many empty arguments it changes nothing. */
+/*
+ * A command that locks need, from one of the lists in lua/inc/rights.lua. With as many empty arguments as arguments says it
+ * changes nothing.
+ */
 struct rlock__right {
 	const char *list;
 	const char *command;
-	int arguments; /* after the key */
+	int arguments; /* number of arguments after the key */
 };
 
 extern const struct rlock__right rlock__rights[]; /* list is NULL in the last entry */
@@ -75,15 +81,18 @@ extern const struct rlock__script rlock__script_inspect;
 
 /* ---- kinds ---- */
 
-/* A script, and which keys and channels it gets for each name: bits 1 << enum rlock__key. */
+/* A script, and which keys and channels of each name it gets. Each set has a bit 1 << enum rlock__key for each of its members. */
 struct rlock__action {
 	const struct rlock__script *script;
 	unsigned keys;
-	/* Passed in ARGV: channels, the beginning of the timeout keys, and keys that may be missing (see kinds.c). */
+	/*
+	 * Keys and channels that are passed in ARGV: channels, the beginning of the timeout keys, and keys that may be missing
+	 * (see kinds.c).
+	 */
 	unsigned args;
 	/*
-	 * Further KEYS that a release needs. An acquisition passes them when it tries the user's rights, and so does
-	 * each undo.
+	 * Further KEYS that a release needs. An acquisition passes them only when it checks the user's rights. Each undo
+	 * passes them.
 	 */
 	unsigned release_keys;
 };
@@ -95,9 +104,9 @@ struct rlock__kind {
 	enum rlock__key channel;
 };
 
-/* The row of kind; NULL: kind has none (RLOCK_ANY). */
+/* The row of kind. NULL: kind is RLOCK_ANY, which has no row. */
 const struct rlock__kind *rlock__kind(enum rlock_kind kind);
-/* Actions that need no hold; rlock__action_resize sets the total of a semaphore's permits. */
+/* Actions for which no hold is needed. rlock__action_resize sets the total of a semaphore's permits. */
 extern const struct rlock__action rlock__action_find, rlock__action_break, rlock__action_stop,
 	rlock__action_resize;
 #endif

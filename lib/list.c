@@ -1,6 +1,7 @@
 /*
- * Scan the keys of all servers for locks. SCAN returns the hashes, a slice at a time, then the permits of semaphores, and then the last
- * holders that --remember has left. inspect.lua then reads some of these at a time; is_lock decides which of them are listed.
+ * Scan the keys of all servers for locks. A server is scanned up to three times, a slice of keys at a time: for hashes, for
+ * the permits of semaphores, and for the last holders that --remember has left. inspect.lua reads some of the keys of a slice
+ * at a time, and is_lock decides which of them are listed.
  */
 #include <fnmatch.h>
 #include <hiredis/hiredis.h>
@@ -20,9 +21,9 @@
 
 /* ---- which keys have been seen ---- */
 
-/* A set of texts, of which it keeps 64-bit hashes. The seed is random, so that nobody can make two texts with the same hash. */
+/* A set of texts, stored as their 64-bit hashes. The seed is random, so that nobody can make two texts with the same hash. */
 struct seen {
-	uint64_t *hashes; /* open addressing; 0: an empty entry */
+	uint64_t *hashes; /* a hash table with open addressing; 0: an empty entry */
 	size_t count, capacity;
 	uint64_t seed;
 };
@@ -46,7 +47,7 @@ static bool grow(struct seen *seen)
 
 	if (hashes == NULL)
 		return false;
-	/* Without random bytes the seed stays 0, which is good enough unless someone makes texts with equal hashes. */
+	/* Without random bytes the seed stays 0, which does no harm unless someone has made texts with equal hashes. */
 	if (seen->capacity == 0)
 		(void)!getrandom(&seen->seed, sizeof(seen->seed), GRND_NONBLOCK);
 	for (size_t i = 0; i < seen->capacity; i++)
@@ -59,8 +60,8 @@ static bool grow(struct seen *seen)
 }
 
 /*
- * Add a text. *is_new_out: the set did not have it. The chance that a million texts contain two with the same hash is 1 in 36 million.
- * False: out of memory.
+ * Add a text. *is_new_out: the set did not have its hash. So a text is missed if it has the hash of another one, but the
+ * chance that a million texts contain two with the same hash is 1 in 36 million. False: out of memory.
  */
 static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_new_out)
 {
@@ -76,7 +77,10 @@ static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_n
 	return true;
 }
 
-/* Locks that the server inspects without a pause (see KEYS_AT_ONCE): a slow machine takes forty microseconds for one. */
+/*
+ * Most locks that the server inspects in one go, while its other clients wait (see KEYS_AT_ONCE): a slow machine takes forty
+ * microseconds for one lock.
+ */
 #define BATCH_MAX 8
 
 #define CURSOR_MAX 24
@@ -85,20 +89,24 @@ static bool seen_add(struct seen *seen, const char *text, size_t len, bool *is_n
 struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
-	struct seen seen; /* names found by this URL: SCAN may return a key twice */
+	struct seen seen; /* locks that this URL has listed, because SCAN may return a key twice */
 	struct rlock__connection *connection;
-	struct rlock_list_progress *progress; /* of all servers */
-	char denied_text
-		[RLOCK_ERROR_MAX]; /* the error for the first key that the user was denied */
-	uint64_t inspected;        /* keys that the script could read */
+	struct rlock_list_progress *progress; /* the progress over all servers */
+	/* the error for the first key that the user was denied */
+	char denied_text[RLOCK_ERROR_MAX];
+	uint64_t inspected; /* number of keys that inspect.lua has read */
 	const struct sort *sort;
 	char cursor[CURSOR_MAX];
-	/* An earlier cursor, and the number of pages after which the current cursor replaces it. See is_in_circle. */
+	/*
+	 * past_cursor: an earlier cursor. past_until: the number of pages after which the current cursor replaces it
+	 * (is_in_circle).
+	 */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
 };
 
-#define HOLDERS_MAX 8 /* holders listed for each lock by default; the total counts all */
+/* Number of holders that are listed for each lock, unless the request sets another one. The totals count all holders. */
+#define HOLDERS_MAX 8
 
 /* Some names whose requests are sent together. */
 struct batch {
@@ -108,7 +116,7 @@ struct batch {
 	size_t count, answered;
 	struct rlock_inspection locks[BATCH_MAX];
 	size_t lock_count;
-	/* Indexes of the names to inspect again: the node redirected us, or does not know the script any more. */
+	/* Indexes of the names to inspect again, because the node redirected us, or does not know the script any more. */
 	size_t again[BATCH_MAX];
 	size_t again_count;
 };
@@ -116,8 +124,9 @@ struct batch {
 /* ---- what is a lock ---- */
 
 /*
- * Whether a name is listed. A user's own hash can look like a lock, so something else must show that it is one: its ground. A free lock is
- * listed by the key of its last holder.
+ * Whether a name is listed. A user's own hash can look like a lock, so a held lock is listed only if something else shows that
+ * it is a lock: its ground. A free lock is listed only if the request asks for remembered holders and the server remembers the
+ * last one.
  */
 static bool is_lock(const struct listing *listing, const struct rlock_inspection *inspection)
 {
@@ -126,7 +135,7 @@ static bool is_lock(const struct listing *listing, const struct rlock_inspection
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
-/* Keep an inspection in the batch if it is a new lock, else free it. */
+/* Keep an inspection in the batch if it is of a lock that was not listed yet, else free it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
 	struct listing *listing = batch->listing;
@@ -147,7 +156,10 @@ static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspe
 
 /* ---- the replies ---- */
 
-/* Whether the request must be sent again: the key has moved to another node, or the script was flushed after the first reply. */
+/*
+ * Whether the error means that the request must be sent again: the key is on another node, or the script was flushed after the
+ * first reply.
+ */
 static bool must_be_repeated(const redisReply *error)
 {
 	static const char *const prefixes[] = { "MOVED", "ASK", "TRYAGAIN", "NOSCRIPT" };
@@ -205,7 +217,10 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, redisRep
 
 /* ---- a batch ---- */
 
-/* Inspect one name by rlock_inspect, which follows redirections. A key that was deleted, or an error, is ignored. */
+/*
+ * Inspect one name by rlock_inspect, which follows redirections. An error is ignored, and so is a key that was deleted. With
+ * several URLs the name is left out, because rlock_inspect would query all of them.
+ */
 static enum rlock_status inspect_again(struct batch *batch, size_t index)
 {
 	struct rlock_inspection *inspections = NULL;
@@ -223,7 +238,7 @@ static enum rlock_status inspect_again(struct batch *batch, size_t index)
 	return status;
 }
 
-/* Send all requests in one write. The first contains the text of the script. */
+/* Send all requests of the batch in one write, and read the replies. The first request contains the text of the script. */
 static enum rlock_status send_batch(struct batch *batch)
 {
 	struct listing *listing = batch->listing;
@@ -246,8 +261,9 @@ static enum rlock_status send_batch(struct batch *batch)
 }
 
 /*
- * Pass the locks among these names, at most BATCH_MAX, to on_locks of the request. Names whose keys were deleted are ignored; those that
- * the user is denied are counted. The text of an error is in the connection; that of RLOCK_ENOMEM may be in conn.
+ * Pass the locks among these names, of which there are at most BATCH_MAX, to the request's on_locks. Names whose keys were
+ * deleted are ignored; names to which the user has no rights are counted. After a failure the text of the error is in the
+ * connection, but that of RLOCK_ENOMEM may be in conn.
  */
 static enum rlock_status inspect_batch(struct listing *listing, const struct rlock_name *names,
 				       size_t count)
@@ -271,27 +287,30 @@ static enum rlock_status inspect_batch(struct listing *listing, const struct rlo
 }
 
 /*
- * Keys that one SCAN reads. The server's other clients wait for less than a millisecond: a slow machine with three million keys reads
- * one in two microseconds.
+ * Number of keys that one SCAN reads. The server's other clients wait for less than a millisecond, because even a slow machine
+ * with three million keys reads one key in two microseconds.
  */
 #define KEYS_AT_ONCE 200
 
 /*
- * The scans of a server, one after the other: locks, by the user's pattern, then side keys, which have the name between prefix and suffix.
- * wire: RedissonObject.suffixName.
+ * The scans of a server, in this order. The first finds hashes with the user's pattern. The others find side keys,
+ * PREFIX{NAME}SUFFIX, and read the lock's name from each of them. wire: RedissonObject.suffixName.
  */
 static const struct sort {
-	const char *type, *prefix, *suffix; /* prefix NULL: the key is the name */
+	const char *type, *prefix, *suffix; /* prefix NULL: the key is the lock's name */
 } sorts[] = {
 	{ "hash", NULL, NULL },
 	{ "zset", "", ":timeout" }, /* the permits of a semaphore */
 	{ "hash", "rlock_last:", "" },
 };
-#define LAST_SORT 2 /* scanned only if the request is with_remembered */
+#define LAST_SORT 2 /* this scan is made only if the request is with_remembered */
 
 /* ---- the names of a page ---- */
 
-/* Whether key is a side key of that sort, of the name *out, which is in braces or contains an opening one. */
+/*
+ * Whether key is a side key of that sort, PREFIX{NAME}SUFFIX, or PREFIX NAME SUFFIX (without blanks) if NAME contains an
+ * opening brace. *out: the name.
+ */
 static bool is_side_key(const struct sort *sort, const redisReply *key, struct rlock_name *out)
 {
 	size_t prefix_len = strlen(sort->prefix), suffix_len = strlen(sort->suffix), len;
@@ -309,7 +328,7 @@ static bool is_side_key(const struct sort *sort, const redisReply *key, struct r
 	return true;
 }
 
-/* Whether key belongs to a name that the request asks for, *out. */
+/* Whether key belongs to a name that the request asks for. *out: the name. */
 static bool name_of(const struct listing *listing, const redisReply *key, struct rlock_name *out)
 {
 	bool is_side = listing->sort->prefix != NULL;
@@ -319,7 +338,7 @@ static bool name_of(const struct listing *listing, const redisReply *key, struct
 	if (key->type != REDIS_REPLY_STRING)
 		return false;
 	*out = (struct rlock_name){ key->str, key->len };
-	/* A key whose name no acquisition accepts is no lock. */
+	/* A key is no lock if its name is one that no acquisition accepts. */
 	if ((is_side && !is_side_key(listing->sort, key, out)) ||
 	    rlock_name_check(out, &why) != RLOCK_OK)
 		return false;
@@ -359,8 +378,9 @@ static bool is_page(const redisReply *reply)
 }
 
 /*
- * Whether the server's cursors repeat: such a server would be scanned for ever. past_cursor is replaced at ever longer intervals (Brent's
- * algorithm). In the end it is one of the cursors that repeat, and comes again before it is replaced.
+ * Whether the server's cursors repeat, so that it would be scanned for ever. Compare each cursor with past_cursor, which is
+ * replaced by the current one at ever longer intervals (Brent's algorithm). When a cursor that repeats has been stored, and
+ * the interval is long enough, that cursor comes again before it is replaced.
  */
 static bool is_in_circle(struct listing *listing)
 {
@@ -390,8 +410,8 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 }
 
 /*
- * Write "[!a]" as "[^a]". For the server "[!a]" matches '!' and 'a'; for fnmatch(3) and shells it matches all but 'a', as "[^a]" does
- * for both.
+ * Write "[!a]" as "[^a]" for the server, to which "[!a]" means '!' or 'a'. For fnmatch(3) and shells both mean all bytes but
+ * 'a'; for the server only "[^a]" does.
  */
 static struct rlock_name server_pattern(const struct rlock_name *pattern,
 					char text[RLOCK_NAME_MAX + 1])
@@ -408,7 +428,7 @@ static struct rlock_name server_pattern(const struct rlock_name *pattern,
 	return (struct rlock_name){ text, pattern->len };
 }
 
-/* Read the next slice of keys. The last one sets the cursor to "0". */
+/* Read the next slice of keys, and list its locks. After the last slice the cursor is "0". */
 static enum rlock_status scan_step(struct listing *listing)
 {
 	char text[RLOCK_NAME_MAX + 1];
@@ -443,7 +463,10 @@ static void report_progress(const struct listing *listing)
 		listing->request->on_progress(listing->request->ctx, listing->progress);
 }
 
-/* Fail if another server has taken over: its keys are in another order, so the cursor means nothing there. */
+/*
+ * Fail if another server has taken over, because its keys are in another order, and the cursor means nothing there. *number:
+ * the server of the first slice; 0: not known yet.
+ */
 static enum rlock_status check_server(struct listing *listing, uint64_t *number)
 {
 	uint64_t now = listing->connection->session.server_number;
@@ -472,7 +495,7 @@ static enum rlock_status scan_sort(struct listing *listing, uint64_t *number)
 	return status;
 }
 
-/* Report the keys that the user was denied. If that was every key, the list fails. */
+/* Report the keys to which the user has no rights. Fail if the user has no right to any key. */
 static enum rlock_status report_denied(struct listing *listing)
 {
 	struct rlock_list_progress *progress = listing->progress;
@@ -488,8 +511,9 @@ static enum rlock_status report_denied(struct listing *listing)
 }
 
 /*
- * Fail if the server is a replica. If nothing was inspected, no reply has shown this, so inspect a name. It must fit the pattern, since
- * the user may have no right to other names. A cluster needs no check: it names only masters.
+ * Fail if the server is a replica. If a key was inspected, its reply would have shown that, so nothing needs to be done. Else
+ * inspect a name, which must fit the pattern, because the user may have no right to other names. A cluster needs no check,
+ * because it names only masters.
  */
 static enum rlock_status check_role(struct listing *listing)
 {

@@ -184,8 +184,7 @@ struct rlock__answer {
 	struct rlock__args args;
 	struct rlock__call call;
 	struct rlock__result result;
-	enum rlock_status
-		status; /* the status in result, or the one that rlock__read_fn returned */
+	enum rlock_status status; /* that of result, or the one that rlock__read_fn returned */
 	bool is_sent, is_over;
 	bool was_deposed; /* The server carried out the request, but the sentinels do not confirm that it is the master. */
 };

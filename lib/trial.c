@@ -1,6 +1,6 @@
 /*
- * Acquire and release locks for rlock check, as other calls do: a server can deny a lock for a reason that no setting shows. check.c
- * finds the rights that the user lacks; the caller judges the result.
+ * Acquire and release locks for `rlock check`, as other calls do. This shows whether a server denies locks, which it can do
+ * for a reason that no setting shows. check.c finds the rights that the user lacks; the caller judges the result.
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -19,31 +19,31 @@
 #include "rlock.h"
 #include "url/url.h"
 
-/* A short lease: if this process is killed while it holds the lock, the lock expires soon. */
+/* Keep the lease short: if this process is killed while it holds the lock, the lock expires soon. */
 #define LEASE_MS 5000
 #define RELEASE_MS 5000
 #define ANY_SLOT (-1)
 #define NODES_MAX 64
-/* Names to try until one is in a given slot. A cluster has 16,384 slots: this many names almost always contain one. */
+/* Number of names to try until one is in a given slot. A cluster has 16,384 slots, so this many names almost always contain one. */
 #define NAMES_TRIED 400000
 
 /* A node of a cluster, from its own line of CLUSTER NODES. */
 struct node {
 	char server[RLOCK_ERROR_MAX / 2];
 	int slot;                     /* one of its slots; ANY_SLOT: none */
-	int moving_slot;              /* a slot that is moving away; -1: none */
-	char to[RLOCK_ERROR_MAX / 4]; /* address of the new node */
+	int moving_slot;              /* a slot that is being moved to another node; -1: none */
+	char to[RLOCK_ERROR_MAX / 4]; /* address of the node to which moving_slot is being moved */
 };
 
 struct trying {
-	struct rlock_conn *conn; /* the caller's */
+	struct rlock_conn *conn; /* the caller's connection */
 	size_t index;
 	const struct rlock_name *pattern;
 	char digits[RLOCK_HOLD_ID_MAX];
-	struct rlock_conn *own; /* a connection to that server only */
+	struct rlock_conn *own; /* a connection only to the index-th server */
 	unsigned failed_kinds;  /* as in struct rlock_lock_trial */
-	char unsent_why
-		[RLOCK_ERROR_MAX]; /* why a release could not notify waiters; empty: each release could */
+	/* why a release could not notify waiters; empty: it could */
+	char unsent_why[RLOCK_ERROR_MAX];
 	struct node nodes[NODES_MAX];
 	size_t node_count;
 	rlock_lock_trial_fn on_trial;
@@ -62,7 +62,10 @@ static bool print_name(const struct trying *trying, const char *before, size_t b
 	return len > 0 && len <= RLOCK_NAME_MAX;
 }
 
-/* Choose a name for the lock, in the slot. False: no such name, or it would be too long. */
+/*
+ * Choose a name for the lock in the slot: a name of the pattern, or one of our own. False: no such name was found, it would be
+ * too long, or its keys are in several slots of a cluster.
+ */
 static bool choose_name(const struct trying *trying, bool is_of_pattern, int slot,
 			char out[RLOCK_NAME_MAX + 1])
 {
@@ -111,7 +114,7 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 	rlock_hold_free(hold);
 	if (status != RLOCK_NOT_NOTIFIED)
 		return status;
-	/* Do not record a missing right: rlock_conn_try_rights names it. */
+	/* Do not record a missing right, because rlock_conn_try_rights names it. */
 	if (conn->error.status != RLOCK_EACL)
 		(void)snprintf(trying->unsent_why, sizeof(trying->unsent_why), "%s",
 			       conn->error.text);
@@ -119,8 +122,9 @@ static enum rlock_status try_kind(struct trying *trying, enum rlock_kind kind, c
 }
 
 /*
- * Try a lock of each kind. Returns the first failure; RLOCK_EACL if the user may use locks of no kind. Continue after
- * RLOCK_EUNSUPPORTED: the server lacks a command that another kind may not need.
+ * Try a lock of each kind. After RLOCK_EUNSUPPORTED or RLOCK_EACL try the next kind, which may need other commands and rights.
+ * Returns the first failure other than RLOCK_EACL. RLOCK_EACL: the user may use locks of no kind. RLOCK_OK: at least one kind
+ * was acquired, and the user only lacked rights to others.
  */
 static enum rlock_status try_kinds(struct trying *trying, const char *name)
 {
@@ -151,7 +155,7 @@ static enum rlock_status try_kinds(struct trying *trying, const char *name)
 	return failure;
 }
 
-/* Try EVAL as well: a script that the server knows runs without it, so the lock would not show that EVAL is denied. */
+/* Try EVAL as well. A script that the server knows runs without EVAL, so a lock does not show that EVAL is denied. */
 static enum rlock_status try_eval(struct rlock_conn *conn)
 {
 	struct rlock__connection *connection = conn->connections[0];
@@ -174,7 +178,7 @@ static enum rlock_status try_name(struct trying *trying, const char *name)
 	return status == RLOCK_OK ? try_kinds(trying, name) : status;
 }
 
-/* Try a name of the pattern, then one of our own: the user may have rights only to other names. */
+/* Try a name of the pattern. If the user has no right to it, or there is no such name in the slot, try one of our own. */
 static enum rlock_status try_slot(struct trying *trying, int slot)
 {
 	char name[RLOCK_NAME_MAX + 1];
@@ -189,7 +193,10 @@ static enum rlock_status try_slot(struct trying *trying, int slot)
 
 /* ---- messages ---- */
 
-/* Try to subscribe, in the slot of the last lock: the connection leads to its node. */
+/*
+ * Try to subscribe to the channel of a name in the slot of the last lock: the connection leads to the node of that slot. *why:
+ * the reason of a failure.
+ */
 static enum rlock_status try_messages(struct trying *trying, int slot, char why[RLOCK_ERROR_MAX])
 {
 	struct rlock__connection *twin = NULL;
@@ -208,13 +215,13 @@ static enum rlock_status try_messages(struct trying *trying, int slot, char why[
 		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", twin->error.text);
 	rlock__connection_free(twin);
 	free(keys.memory);
-	/* Do not return a missing right: rlock_conn_try_rights names it. */
+	/* Do not return a missing right, because rlock_conn_try_rights names it. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
 }
 
 /* ---- the nodes of a cluster ---- */
 
-/* Copy the address of the node with that id from the reply; "": not found. */
+/* Copy the address of the node with that id from the reply to CLUSTER NODES. out is empty if the node was not found. */
 static void copy_address(const char *nodes, const char *id, size_t id_len, char *out, size_t size)
 {
 	out[0] = '\0';
@@ -228,7 +235,7 @@ static void copy_address(const char *nodes, const char *id, size_t id_len, char 
 	}
 }
 
-/* Read "93" or "0-5460", or "[93->-ID]" for a slot that is moving to the node ID. */
+/* Read a word of a node's slots: "93", "0-5460", or "[93->-ID]" for a slot that is being moved to the node ID. */
 static void take_slot(struct node *node, const char *nodes, const char *word, size_t len)
 {
 	const char *arrow = memmem(word, len, "->-", 3);
@@ -312,7 +319,10 @@ static void report(struct trying *trying, const struct node *node, bool is_movin
 	trying->on_trial(trying->ctx, &trial);
 }
 
-/* Try a lock at each node and in each moving slot; in any slot if the user may not list the nodes. */
+/*
+ * In a cluster try a lock at each node, and in each slot that is being moved. If it is no cluster, or the user may not list
+ * the nodes, try a lock in any slot.
+ */
 static void try_nodes(struct trying *trying)
 {
 	if (trying->own->has_cluster)
@@ -326,7 +336,7 @@ static void try_nodes(struct trying *trying)
 	}
 }
 
-/* Connect to this server only, without --replicas: each server is tried alone, and other checks report replicas. */
+/* Connect only to the index-th server, because each server is tried alone. Do not wait for replicas, which other checks report. */
 static enum rlock_status connect_alone(struct trying *trying)
 {
 	struct rlock_conn *conn = trying->conn;
