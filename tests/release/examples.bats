@@ -289,6 +289,17 @@ only_the_semaphore_stays() {
 	is_held report
 }
 
+@test "the recipe for a server that is down runs the job once without a lock, and keeps the status of a job that fails" {
+	printf '#!/bin/sh\necho ran >>runs\nexit 5\n' >job
+	chmod +x job
+	run_example packaging/recipes/README.md run-anyway
+	assert_equal "$status" 5
+	RLOCK_URL=unix:///nowhere run_example packaging/recipes/README.md run-anyway
+	assert_equal "$status" 5
+	assert_regex "$stderr" '^rlock: nightly: cannot reach '
+	assert_equal "$(wc -l <runs)" 2
+}
+
 @test "README: unlock --force breaks a lock that no process releases" {
 	hold_by_foreign_client stuck
 	run_example README.md stuck
