@@ -12,7 +12,7 @@ work=$(mktemp -d)
 export PATH=${rlock%/*}:$PATH XDG_CONFIG_HOME=$work/config
 export RLOCK_URL=local: RLOCK_RUNTIME_DIR=$work/runtime
 
-# Wait for the commands in the background, which take a few seconds, before the server is killed.
+# Wait for the commands in the background, which take a few seconds, before killing the server.
 finish() {
 	trap '' HUP INT TERM
 	wait
@@ -37,7 +37,7 @@ shell() {
 	local line text="${*@Q}"
 	printf '%s $ %s\n' "$1" "$(sed "s/'\([A-Za-z0-9_.\/:=-]*\)'/\1/g" <<<"${text#* }")"
 	{
-		# Suppress "Killed" of this shell itself.
+		# Suppress the message "Killed", which this shell itself prints for a command that was killed.
 		{ "${@:2}" 2>&1 && echo "(exit status 0)" || echo "(exit status $?)"; } 2>/dev/null
 	} | while IFS= read -r line; do
 		printf '%s\n' "$line" >>"$work/$1"

@@ -26,7 +26,7 @@ cd "$(dirname "$0")/.."
 
 : "${RLOCK_BIN:=build/rlock}" "${TOOLS_DIR:=build/tools}" "${BATS:=bats}" "${LIMIT:=1200}"
 : "${TESTS_UNDER:=}" "${UNIT_WRAPPER:=}" "${FINDINGS:=}" "${JOBS:=}" "${CONCLUSION:=}" "${TEST:=}" "${KNOWN_SKIPS:=}"
-# Most tests mostly wait, so run more files than processors; not under valgrind or sanitizers, which compute.
+# Most tests mostly wait, so run eight files per processor. Under valgrind or sanitizers, which compute, run only two.
 files_per_processor=8
 [ -z "$TESTS_UNDER" ] || files_per_processor=2
 [ -n "$JOBS" ] || JOBS=$(($(nproc) * files_per_processor))
@@ -39,7 +39,8 @@ RLOCK_BIN=$(realpath "$RLOCK_BIN")
 if [ "$TESTS_UNDER" = sanitize ] && [ -z "${UNRANDOMISED-}" ] && setarch -R true 2>/dev/null; then
 	UNRANDOMISED=yes exec setarch -R "$0" "$@"
 fi
-# The leak sanitizer hangs in a real-time process: it yields in a loop until its helper, without that priority, has run.
+# Forbid real-time priorities: in a process with such a priority the leak sanitizer hangs, since it yields in a loop until a
+# helper has run which lacks this priority.
 if [ "$TESTS_UNDER" = sanitize ] && setpriv --bounding-set=-sys_nice true 2>/dev/null && chrt --rr 1 true 2>/dev/null; then
 	exec setpriv --bounding-set=-sys_nice "$0" "$@"
 fi
@@ -49,7 +50,7 @@ if [ $# -eq 0 ]; then
 	set -- ${FILES:-build/unit-tests tests/bats/*.bats}
 fi
 
-# Unset what the caller has set for its own locks, and make for its children.
+# Unset the variables that the caller has set for its own locks, and those that make has set for its children.
 keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" CI_JOB_URL "${!BUILDKITE_@}" "${!CIRCLE_@}" BUILD_URL "${!GITHUB_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
@@ -70,7 +71,7 @@ if [ -n "$FINDINGS" ]; then
 	rm -rf "$FINDINGS"
 	mkdir -p "$FINDINGS"
 	FINDINGS=$(realpath "$FINDINGS")
-	# World-writable: tests run programs as other users, which can have findings, too.
+	# Let all users write to it: tests run programs as other users, and these can have findings as well.
 	chmod 1777 "$FINDINGS"
 	export ASAN_OPTIONS=detect_leaks=1:exitcode=99:log_path=$FINDINGS/address
 	export UBSAN_OPTIONS=print_stacktrace=1:exitcode=99:log_path=$FINDINGS/undefined
@@ -113,7 +114,7 @@ count() {
 		}' "$1"
 }
 
-# unknown_skips FILE OUTPUT: prints the skips that no line of KNOWN_SKIPS allows.
+# unknown_skips FILE OUTPUT: prints a line for each skipped test that no line of KNOWN_SKIPS allows.
 unknown_skips() {
 	local test reason known
 	while IFS=$'\t' read -r test reason; do
@@ -135,7 +136,8 @@ how_to_repeat() {
 	esac
 	[[ $1 = *.bats ]] || echo "  make $target FILES=$1"
 	{ grep -E '^not ok' "$2" || :; } | sed -E 's/^not ok [0-9]+ (- )?//; s/ in [0-9]+m?s$//' | while IFS= read -r name; do
-		# Replace other characters by ".": most are special to make, the shell or regular expressions, or bats has escaped them.
+		# Replace all but plain characters by ".*": the others are special to make, the shell or regular expressions, or
+		# bats has escaped them.
 		[[ $1 != *.bats ]] || echo "  make $target FILES=$1 TEST='^${name//[^A-Za-z0-9 ,:;_-]/.*}\$\$'"
 	done
 	# "# seed: VARIABLE=VALUE" in the output: with this variable the test makes the same choices again.
@@ -169,7 +171,7 @@ show() {
 	[ "$f" -eq 0 ] || how_to_repeat "$file" "$work/$1" >>"$work/repeat"
 }
 
-# turn_of FILE: prints a number by which files are ordered: smaller ones start first.
+# turn_of FILE: prints a number by its tags. Files with a smaller number start earlier; those with 4 run alone.
 turn_of() {
 	case $(sed -n 's/^# bats file_tags=//p' "$1") in
 	*long*) echo 1 ;;
@@ -204,7 +206,8 @@ for next in "${order[@]}" end; do
 	[ "$next" = end ] || begin "${next##* }"
 done
 
-# Processes that a test has left running would slow down the following ones.
+# left_running: prints the processes that tests have left running. Such a process counts as a failure, since it would slow down
+# other tests.
 left_running() {
 	local pids
 	pids=$(grep -lsFz "CLAIMED_PORTS=$CLAIMED_PORTS" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
@@ -223,7 +226,7 @@ echo
 [ ! -e "$work/failures" ] || cat "$work/failures"
 [ ! -s "$work/repeat" ] || { echo 'to run what failed alone:' && cat "$work/repeat"; }
 if [ -n "$FINDINGS" ]; then
-	# If a test kills a process during its leak check, the sanitizer prints this only: no finding.
+	# If a test kills a process during the leak check, the sanitizer prints only this line, which is no finding.
 	killed='^==[0-9]+==Unable to get registers from thread [0-9]+\.$'
 	while IFS= read -r finding; do
 		grep -qvE "$killed" "$finding" || continue

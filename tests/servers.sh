@@ -4,7 +4,7 @@
 #
 #   tests/servers.sh [FILE...]   by default all tests
 #
-#   SERVERS        the servers, by their names in tools/servers.sh (all); "turn": one that is not optional, selected by the commit
+#   SERVERS        the servers, by their names in tools/servers.sh (all); "turn": a single one that is not optional, chosen by the commit
 #   SERVERS_DIR    where they are installed (build/servers)
 #
 # and the variables of tests/run.sh. A server that cannot be installed is reported, and fails the run unless it is optional.
@@ -17,7 +17,7 @@ export SERVERS_DIR
 case $SERVERS in
 '') SERVERS=$(tools/servers.sh --list) ;;
 turn)
-	# Selected by the commit, so that a failed run can be repeated.
+	# Choose the server by the commit, so that a failed run can be repeated.
 	mapfile -t all < <(tools/servers.sh --list no)
 	commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=0
 	SERVERS=${all[0x${commit:0:7} % ${#all[@]}]}

@@ -14,7 +14,7 @@ create_certificates() {
 	sign "$1" server "$names" -days 2
 	sign "$1" other subjectAltName=DNS:redis.example -days 2
 	sign "$1" client subjectAltName=DNS:client.example -days 2
-	# Old versions of openssl have no -not_before; new versions refuse a negative -days.
+	# Use -not_before where openssl has it, since such versions refuse a negative -days. Old versions have only -days.
 	if openssl x509 -help 2>&1 | grep -q -e -not_after; then
 		sign "$1" expired "$names" -not_before 20200101000000Z -not_after 20200102000000Z
 	else

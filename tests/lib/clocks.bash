@@ -5,8 +5,9 @@
 #   step_clock FILE SECONDS    changes that difference, also for running programs
 #   clock_is_off_by SECONDS    whether the wall clock of a command after CLOCK differs by SECONDS
 
-# For the first line of a test. The library adds the seconds in the file CLOCK_OFF_FILE to the wall clock, and changes nothing else:
-# the monotonic clocks and the kernel's timers continue. (faketime would make a timer for a point in time fire immediately, or never.)
+# needs_wrong_clocks: call it in the first line of a test. The library adds the seconds in the file CLOCK_OFF_FILE to the wall
+# clock. It does not change the monotonic clocks and the kernel's timers. (faketime changes those: a timer for a point in time
+# would fire immediately, or never.)
 needs_wrong_clocks() {
 	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
 	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"

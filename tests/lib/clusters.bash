@@ -97,7 +97,8 @@ id_of() {
 node_of() {
 	local slot at words ports number
 	ask_server cluster keyslot "$1" && slot=$ANSWER
-	# For each range of slots the words are: first slot, last slot, address and port of the master, and more.
+	# For each range of slots the reply has these words: first slot, last slot, address and port of the master, and then
+	# others, which are skipped.
 	ask_server cluster slots
 	read -r -d '' -a words <<<"$ANSWER" || :
 	read -ra ports <<<"$PORTS"
@@ -139,7 +140,7 @@ begin_migration() {
 	on "$2" redis cluster setslot "$slot" migrating "$(id_of "$3")" >/dev/null
 }
 
-# move_keys NAME FROM TO: migrates the keys that are in the slot now.
+# move_keys NAME FROM TO: migrates all keys that the slot has at this moment.
 move_keys() {
 	local slot keys
 	slot=$(redis cluster keyslot "$1")

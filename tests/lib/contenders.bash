@@ -21,9 +21,9 @@ UUID='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 JAVA_CLIENT=0b6b7a90-65cd-4b1f-8ee4-26f2a4f2bf7e
 JAVA=$JAVA_CLIENT:57
 
-# The pid of the rlock of a CONTENDER, and the CONTENDER of a pid.
+# PIDS: the pid of each CONTENDER's rlock. CONTENDER_OF: the CONTENDER of each such pid.
 declare -gA PIDS=() CONTENDER_OF=()
-# Precedes the command line of rlock: see clocks.bash.
+# CLOCK: words that start_contender puts before the command line of rlock (see clocks.bash).
 CLOCK=()
 
 list_keys() {
@@ -81,8 +81,8 @@ are_waiting() {
 	done
 }
 
-# enters_when_woken CONTENDER: call it just after the release of the lock. On a busy machine the acquisition can take longer; then the
-# contender's messages must say that a notification woke it.
+# enters_when_woken CONTENDER: call it just after the release of the lock. On a busy machine the acquisition can take longer than
+# 1.4 s. Then the contender's messages must show that a notification woke it.
 enters_when_woken() {
 	takes_less_than 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
 }
@@ -106,8 +106,8 @@ enter_in_order() {
 	done
 }
 
-# kill_contender CONTENDER: kills all its processes, as a power failure does. If CONTENDER holds the lock, first waits until its command
-# can be found: a process that is not killed would continue.
+# kill_contender CONTENDER: kills all its processes, as a power failure does. If CONTENDER holds the lock, first waits until its
+# command can be found: otherwise the command would not be killed, and would continue.
 kill_contender() {
 	! has_entered "$1" || wait_until 5 has_command "${PIDS[$1]}"
 	kill_whole "${PIDS[$1]}"
@@ -129,7 +129,8 @@ record_messages() {
 	wait_until 5 file_contains heard '"psubscribe"'
 }
 
-# show_messages CHANNEL: prints "CHANNEL MESSAGE" for each message so far. A last message, "end", shows that all others have arrived.
+# show_messages CHANNEL: prints "CHANNEL MESSAGE" for each message recorded so far. Publishes one more message, "end", and waits
+# for it: then all others have arrived.
 show_messages() {
 	redis publish "$1" end >/dev/null
 	wait_until 5 file_contains heard '"end"'

@@ -50,7 +50,8 @@ load ../lib/servers
 # Descriptor 8 never becomes readable: `read -t SECONDS -u 8` waits without starting sleep(1).
 exec 8<> <(:)
 
-# Replaces a function of bats. `run` calls it in a subshell: exec saves one process for these programs.
+# bats_merge_stdout_and_stderr: replaces a function of bats, which `run` calls in a subshell. For the programs listed here, exec
+# in this subshell saves one process.
 bats_merge_stdout_and_stderr() {
 	case $1 in
 	rlock | sh | bash | env | timeout | cat | grep) [ -n "${keep_empty_lines-}" ] || exec "$@" 2>&1 ;;
@@ -60,7 +61,8 @@ bats_merge_stdout_and_stderr() {
 
 # ---- a server for each file ----
 
-# Starts a Redis server on a private unix socket, with nothing on disk. The arguments are further options of redis-server.
+# start_server [OPTION...]: the socket is a private one, and nothing is stored on disk. The OPTIONs are further ones of
+# redis-server.
 # shellcheck disable=SC2120 # on_free_port passes some
 start_server() {
 	SERVER_DIR=$BATS_FILE_TMPDIR/server
@@ -74,15 +76,16 @@ start_server() {
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	wait_until 10 eval 'server_answers || is_gone "$SERVER_PID"'
-	# The server exits when its port is taken.
+	# If its port was taken, the server has exited: print the reason.
 	server_answers || {
 		tail -n 5 "$SERVER_DIR/log" >&2
 		return 1
 	}
 }
 
-# choose_port [END]: sets PORT, from 20000 to END, to a port without a listener. No other test of this run of bats gets the same
-# port, since its server may be down for a while. Another run of tests can choose the same: see on_free_port.
+# choose_port [END]: sets PORT to a port without a listener, from 20000 to END (30000). No other test of this run of bats gets the
+# same port, even while nothing listens on it: the test's server may be down for some time. Another run of tests can choose the
+# same port: see on_free_port.
 choose_port() {
 	local claimed=${CLAIMED_PORTS:-$BATS_RUN_TMPDIR/ports}
 	export PORT
@@ -90,8 +93,8 @@ choose_port() {
 	while PORT=$((20000 + RANDOM % (${1:-30000} - 20000))) && is_listened_on "$PORT" || ! mkdir "$claimed/$PORT" 2>/dev/null; do :; done
 }
 
-# on_free_port CHOOSE COMMAND [ARG...]: CHOOSE sets PORT; then COMMAND, with @PORT@ replaced in its arguments, starts a server on
-# PORT. If another run of tests took the port first, tries again with another port.
+# on_free_port CHOOSE COMMAND [ARG...]: calls CHOOSE, which sets PORT, and then COMMAND, which starts a server on PORT; @PORT@ in
+# its arguments is replaced. If another run of tests has taken the port in between, tries again with another port.
 on_free_port() {
 	local try command=("${@:2}")
 	for try in 1 2 3 4 5; do
@@ -108,8 +111,8 @@ start_server_at_port() {
 	on_free_port choose_port start_server --port @PORT@ --bind 127.0.0.1 "$@"
 }
 
-# start_warm_server VERB...: loads each script of these verbs into the server. So a request whose reply is lost in a test has been
-# carried out, and was not denied with NOSCRIPT.
+# start_warm_server VERB...: loads each script of these verbs into the server. Otherwise a request whose reply is lost in a test
+# might have been denied with NOSCRIPT, and not carried out.
 start_warm_server() {
 	local verb
 	start_server
@@ -165,12 +168,14 @@ ask_server() {
 CAN_LOAD_BUILTINS=
 ! enable -f ask_redis.so ask_redis 2>/dev/null || CAN_LOAD_BUILTINS=yes
 
-# Prints how many commands of clients the server has processed. To count those between two calls, subtract one for the call itself.
+# server_commands: prints how many commands of clients the server has processed. To count the commands between two calls of this
+# function, subtract one for the call itself.
 server_commands() {
 	ask_server info stats && [[ $ANSWER =~ total_commands_processed:([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# Prints how many commands scripts have run since the statistics were reset. Commands that clients send in tests are left out.
+# commands_in_scripts: prints how many commands scripts have run since the statistics were reset. Leaves out the commands that
+# tests send themselves.
 commands_in_scripts() {
 	redis info commandstats | tr -d '\r' |
 		awk -F '[:=,]' '/^cmdstat_/ && !/evalsha|client|info|config/ { sum += $3 } END { print sum + 0 }'
@@ -190,8 +195,8 @@ key_of_lock() {
 
 # Unsets what the caller's environment could change in rlock, and gives the test its own runtime and configuration directories.
 clean_environment() {
-	# Switch off the DEBUG trap of bats in functions: it takes a sixth of the tests' time. A failed test then shows its own line, but
-	# not the line of the helper; TRACE=1 shows both.
+	# Switch off the DEBUG trap of bats in functions, since it takes a sixth of the tests' time. Then a failed test shows
+	# which of its own lines failed, but not the line of the helper; with TRACE=1 it shows both.
 	[ -n "${TRACE-}" ] || set +T
 	unset RLOCK_CONFIG RLOCK_HELD RLOCK_NAME RLOCK_OWNER RLOCK_MODE RLOCK_TOKEN REDISCLI_AUTH CI
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
@@ -231,7 +236,7 @@ common_teardown() {
 is_own_process() {
 	find_children "$BASHPID"
 	find_process_name "$1"
-	# redis-server overwrites its environment with its title, so it is recognised by its name.
+	# redis-server overwrites its environment with its title, so recognise a server by its name instead.
 	[[ " ${CHILDREN[*]} " = *" $1 "* || $PROCESS_NAME = *-server ]] || grep -qsF "$BATS_RUN_TMPDIR" "/proc/$1/environ"
 }
 
@@ -262,12 +267,12 @@ is_held() {
 	redis_says 1 exists "$1"
 }
 
-# ttl_is_below NAME MS
+# ttl_is_below NAME MS: whether the lock's key has a TTL of less than MS.
 ttl_is_below() {
 	ask_server pttl "$1" && [ "$ANSWER" -lt "$2" ]
 }
 
-# ttl_is_above NAME MS
+# ttl_is_above NAME MS: whether the lock's key has a TTL of more than MS.
 ttl_is_above() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt "$2" ]
 }
@@ -331,7 +336,7 @@ find_children_of_rlock() {
 	CHILDREN=("${all[@]}")
 }
 
-# has_no_child PID NAME: false for a zombie with this name.
+# has_no_child PID NAME: whether no child of that rlock or of its renewer has this name, not even a zombie.
 has_no_child() {
 	! has_child "$@"
 }
@@ -362,7 +367,8 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
-# find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN. A zombie has no command line, and is left out.
+# find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN to all its children. Leaves out zombies, which have
+# no command line.
 find_renewers() {
 	local child
 	RENEWERS=()
@@ -383,7 +389,8 @@ stop_waiters() {
 	done
 }
 
-# kill_with_renewers PID...: all are stopped first, so that a renewer or front does not react to the death of the other one.
+# kill_with_renewers PID...: stops all these processes first, so that a renewer or a front does not react to the death of the
+# other one.
 kill_with_renewers() {
 	local pid
 	local -a all=()
@@ -395,7 +402,8 @@ kill_with_renewers() {
 	kill -KILL "${all[@]}"
 }
 
-# kill_whole PID: kills rlock, its renewer and its command, as a power failure does. All are stopped first.
+# kill_whole PID: kills rlock, its renewer and its command, as a power failure does. Stops them first, so that none reacts to the
+# death of another one.
 kill_whole() {
 	find_children_of_rlock "$1"
 	kill -STOP "$1" "${CHILDREN[@]}"
@@ -455,17 +463,17 @@ needs_own_command_line() {
 # Factor for all time limits: under valgrind rlock needs half a second to start.
 [ "${TESTS_UNDER:-}" = valgrind ] && SLOWNESS=4 || SLOWNESS=1
 
-# busy_factor: prints by how much longer a test may have to wait beside other programs: 1 on a quiet machine, and one more for every
-# four processes that each processor has to run.
+# busy_factor: prints the factor by which a busy machine prolongs the limits of waits. It is 1 on a quiet machine, and one more
+# for every four processes that each processor has to run.
 busy_factor() {
 	local load
 	read -r load _ </proc/loadavg
 	echo $((1 + ${load%.*} / (4 * $(nproc))))
 }
 
-# wait_until SECONDS COMMAND [ARG...]: the interval between polls grows, to a sixteenth of the time waited, 0.1 s at most. POLL_US,
-# if set, is a fixed interval. On a busy machine the limit is longer; BUSY_FACTOR=1 keeps it as it is. Fails with a message that
-# names COMMAND.
+# wait_until SECONDS COMMAND [ARG...]: the interval between two polls is 10 ms at first; later a sixteenth of the time waited, but
+# at most 0.1 s. POLL_US sets a fixed interval. On a busy machine the limit is longer than SECONDS, unless BUSY_FACTOR is 1. Fails
+# with a message that names COMMAND.
 wait_until() {
 	local limit=$1 factor=${BUSY_FACTOR-} start=${EPOCHREALTIME/./} waited_us pause
 	[[ $limit =~ ^[0-9]+$ ]] || fail "wait_until takes whole seconds, not '$limit'"
@@ -486,12 +494,13 @@ wait_until() {
 	done
 }
 
-# to_seconds VARIABLE US: sets the variable to the microseconds as seconds, such as "0.010000".
+# to_seconds VARIABLE US: sets the variable to this number of microseconds, written in seconds, such as "0.010000".
 to_seconds() {
 	printf -v "$1" '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000))
 }
 
-# pause_for SECONDS: use it only where a state must last, such as an outage, or a lease must expire. To wait for a fact use wait_until.
+# pause_for SECONDS: use this only where a state such as an outage must last, or a lease must expire. To wait for a fact use
+# wait_until.
 pause_for() {
 	read -r -t "$1" -u 8 || :
 }

@@ -61,8 +61,8 @@ has_parent() {
 ESCAPERS=(child session bare undumpable hopper)
 [ "$(id -u)" != 0 ] || ESCAPERS+=(foreign)
 
-# Each process of `escape ... escaped` holds a flock(2) on the file "escaped" while it runs. A test of that flock holds it for a
-# moment, and would disturb another test: the flock on the file "looking" allows one test at a time.
+# Each process of `escape ... escaped` holds a flock(2) on the file "escaped" while it runs. A check whether that flock is free
+# holds it for a moment, which would disturb another check. So the flock on the file "looking" allows one check at a time.
 escaped_process_runs() {
 	[ -e escaped ] && ! flock looking flock -n -x escaped true
 }
@@ -71,7 +71,8 @@ no_escaped_process_runs() {
 	! escaped_process_runs
 }
 
-# start_checker [OPTION...] NAME: its command creates the file "early" if an escaped process runs, and then the file "entered".
+# start_checker [OPTION...] NAME: when the waiter has the lock, its command creates the file "early" if an escaped process still
+# runs, and in any case the file "entered".
 start_checker() {
 	local pid=$PID
 	in_background rlock run -w 60s "$@" -- sh -c 'flock looking flock -n -x escaped true || touch early; touch entered'
@@ -86,7 +87,7 @@ checker_found_none() {
 
 # ---- what is on the server ----
 
-# Prints "ID NAME" of each connection whose name contains " rlock".
+# clients: prints "ID NAME" for each connection to the server whose name contains " rlock".
 clients() {
 	redis client list | sed -nE 's/^id=([0-9]+) .* name=([^ ]*) .*/\1 \2/p' | grep ' rlock' || :
 }

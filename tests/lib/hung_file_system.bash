@@ -18,7 +18,7 @@ mount_hung_file_system() {
 	is_running "$FILE_SYSTEM"
 }
 
-# set_on_file_system [SCRIPT]: SCRIPT, for sh, runs before the command.
+# set_on_file_system [SCRIPT]: sh runs SCRIPT before the command.
 set_on_file_system() {
 	ON_FILE_SYSTEM=(nsenter --mount --target "$FILE_SYSTEM" sh -c 'cd "$0" || exit; '"${1-:}"'; exec "$@"' "$PWD")
 }

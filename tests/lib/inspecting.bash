@@ -9,7 +9,8 @@ acquire() {
 	rlock "$1" --owner "$2" --lease 60s "${@:4}" "$3"
 }
 
-# json EXPRESSION: it may use doc (the document), lock (its first lock), and members(doc) (the set of all member names).
+# json EXPRESSION: the expression may use doc (the document), lock (its first lock), and members(doc) (the set of the names of all
+# members).
 json() {
 	python3 -IS -c '
 import json, sys
@@ -27,13 +28,13 @@ elif doc["locks"]:
 print(eval(sys.argv[1]))' "$1" <<<"$output"
 }
 
-# Returns the exit status of COMMAND.
+# on_terminal COLUMNS COMMAND...: returns the exit status of COMMAND.
 on_terminal() {
 	script -qec "stty cols $1; exec $(printf '%q ' "${@:2}")" /dev/null </dev/null >shown || return
 	sed 's/\r$//' shown
 }
 
-# make_older NAME MS [WORD]: WORD selects the hold records that contain it.
+# make_older NAME MS [WORD]: with WORD, changes only hold records that contain it.
 make_older() {
 	redis eval '
 		local listed = redis.call("HGETALL", KEYS[1])

@@ -4,12 +4,14 @@
 #   copy_build DIRECTORY        copies the build to DIRECTORY
 #   header_functions            prints the functions that rlock.h declares, sorted
 
-# The command-line variables of the outer make (CC, CFLAGS) are in the environment, and still apply.
+# run_make: variables such as CC and CFLAGS from the outer make's command line still apply, since make also puts them into the
+# environment.
 run_make() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$@"
 }
 
-# `make install` rewrites librlock.pc for each PREFIX: it must not do so in the build that other tests use.
+# copy_build: install from a copy, since `make install` rewrites librlock.pc for each PREFIX, and other tests use the original
+# build.
 copy_build() {
 	local built=${RLOCK_BIN%/*}
 	# Under valgrind or a sanitizer RLOCK_BIN is one directory further down.

@@ -24,7 +24,7 @@ find_test_processes() {
 	local pid name environment
 	TEST_PROCESSES=()
 	for pid in /proc/[0-9]*; do
-		# The process can have ended since the glob.
+		# The process can have ended since the shell expanded the pattern.
 		{ read -r name <"$pid/comm"; } 2>/dev/null || continue
 		[[ " $* " = *" $name "* ]] || continue
 		{ mapfile -t -d '' environment <"$pid/environ"; } 2>/dev/null || continue
@@ -80,7 +80,7 @@ ended_with() {
 	[ "$status" = "$1" ] || fail "ended with $status, not $1"
 }
 
-# all_ended_with STATUS: without a time limit.
+# all_ended_with STATUS: waits for the processes without a time limit.
 all_ended_with() {
 	local pid
 	wait "${BACKGROUND[@]}" 2>/dev/null || :
@@ -89,7 +89,7 @@ all_ended_with() {
 	done
 }
 
-# has_waiters NAME [COUNT]: a waiter that has acquired the lock is no longer counted. Also for semaphores.
+# has_waiters NAME [COUNT]: does not count a waiter that has acquired the lock. Also for semaphores.
 has_waiters() {
 	redis_says "${2:-1}" zcard "rlock_queue:{$1}"
 }

@@ -4,7 +4,8 @@
 #   kill_server                       kills it
 #   start_second_server [OPTION...]   starts one more server; sets OTHER, its socket
 
-# start_own_server [OPTION...]: called again after kill_server, it starts a server at the same socket. Arguments as for start_server.
+# start_own_server [OPTION...]: takes the arguments of start_server. If it is called again after kill_server, the new server has
+# the same socket.
 start_own_server() {
 	BATS_FILE_TMPDIR=$BATS_TEST_TMPDIR start_server "$@"
 	BACKGROUND+=("$SERVER_PID")

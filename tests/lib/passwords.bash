@@ -8,7 +8,7 @@ WRONG=wr0ng-w0rd
 setup_file() { start_server_at_port; }
 teardown() { common_teardown; }
 
-# The server has no password, and no user but the default one. Sets PLACE, the server's HOST:PORT.
+# Before each test: let the server have no password, and no user but the default one. Sets PLACE to the server's HOST:PORT.
 setup() {
 	umask 077 # for password files
 	REDISCLI_AUTH=$SECRET redis config set requirepass '' >/dev/null 2>&1

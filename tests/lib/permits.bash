@@ -16,7 +16,7 @@ has_all_permits() {
 	has_free_permits "$1" "$2" && ! list_keys "*{$1}*" | grep -qvx -e "rlock_total:{$1}" -e ''
 }
 
-# Returns when the command runs, which is after the permit was acquired.
+# hold_permit: returns when the command runs, which is after the permit was acquired.
 hold_permit() {
 	in_background rlock sem --permits "$1" "$2" "${@:3}" -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended

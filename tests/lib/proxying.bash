@@ -14,7 +14,7 @@ start_proxy() {
 	[ $# -gt 0 ] || export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
 
-# The delays of a test are then those that it has ordered, not those of a busy machine.
+# start_realtime_proxy: with real-time priority, a busy machine adds no delay to those that the test has ordered.
 start_realtime_proxy() {
 	start_proxy "$@" || return
 	chrt --rr --pid 1 "$PID" 2>/dev/null || :
@@ -25,7 +25,8 @@ start_tls_proxy() {
 	export RLOCK_URL=rediss://localhost:${LISTENED##*:}
 }
 
-# Reads the proxy's output instead of polling: some tests start a thousand proxies.
+# start_proxy_between: waits for the proxy by reading its output instead of polling, which is faster: some tests start a thousand
+# proxies.
 start_proxy_between() {
 	local output
 	exec {output}< <(exec env --default-signal=INT,QUIT faultproxy "$1" "$2" "unix:$BATS_TEST_TMPDIR/control" 3>&-)
@@ -48,8 +49,8 @@ faults_happened() {
 	proxy state | grep -q 'rules=0'
 }
 
-# Texts by which the proxy recognises requests for the plain or fair lock "a". A renewal has no text of its own, since all requests that
-# name holds contain RENEW: use RENEW while no call acquires or releases the lock.
+# Texts by which the proxy recognises requests for the plain or fair lock "a". RENEW does not occur only in renewals, but in all
+# requests that name the hash of holds: use RENEW only while no call acquires or releases the lock.
 ACQUIRE='redisson_lock_token:{a}'
 RELEASE='redisson_lock__channel:{a}!redisson_lock_token:{a}'
 RENEW='rlock_holds:{a}'

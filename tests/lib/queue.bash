@@ -69,8 +69,9 @@ set_deadline() {
 	redis zadd "redisson_lock_timeout:{$1}" $(($(server_ms) + $3)) "$(owner_in_queue "$1" "$2")" >/dev/null
 }
 
-# has_just_polled NAME OWNER: if true, the waiter makes no attempt of its own in the next 1.5 s, so only a notification can let it acquire
-# the lock before. A script on the server compares the times: a process that reads the clock could start too late on a busy machine.
+# has_just_polled NAME OWNER: if true, the waiter makes no attempt in the next 1.5 s unless it is notified. So if it acquires the
+# lock within this time, a notification woke it. A script on the server compares the times, since a process that reads the clock
+# could start too late on a busy machine.
 has_just_polled() {
 	ask_server eval '
 		local alive_until_ms = string.match(redis.call("HGET", KEYS[1], ARGV[1]) or "", "^%d+") or 0
@@ -90,8 +91,8 @@ is_woken_by() {
 
 # ---- Java ----
 
-# java_does NAME CONTENDER SCRIPT [ARG...]: runs SCRIPT after the part that Redisson's fair scripts share: it removes waiters at the
-# head whose deadline has passed.
+# java_does NAME CONTENDER SCRIPT: runs SCRIPT on the server. Before it come the lines with which all of Redisson's fair scripts
+# begin: they remove waiters at the head of the queue whose deadline has passed.
 java_does() {
 	redis eval '
 		local lock, queue, deadlines, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -110,7 +111,8 @@ java_does() {
 		"$JAVA_CLIENT:${2#J}" "$(server_ms)"
 }
 
-# java_locks CONTENDER NAME: one attempt, which joins the queue. Prints nothing if the lock was acquired, else the TTL to wait.
+# java_locks CONTENDER NAME: makes one attempt to acquire the lock. Prints nothing if it was acquired; otherwise joins the queue,
+# and prints how long to wait, in ms.
 java_locks() {
 	java_does "$2" "$1" '
 		local wait_ms = 300000
@@ -140,7 +142,7 @@ java_locks() {
 		return ttl'
 }
 
-# java_unlocks CONTENDER NAME: releases a lock with a hold count of 1.
+# java_unlocks CONTENDER NAME: releases the lock, whose hold count must be 1.
 java_unlocks() {
 	java_does "$2" "$1" '
 		redis.call("hdel", lock, owner)

@@ -7,16 +7,17 @@
 #   has_keys_only_on NUMBER                whether all servers but this one are empty
 #   runs_once                              a command for sh, which exits with 7
 
-# start_warm_servers COUNT [OPTION...]: since the scripts are loaded, a request whose reply is lost in a test has been carried out, and
-# was not denied with NOSCRIPT.
+# start_warm_servers COUNT [OPTION...]: loads the scripts, since otherwise a request whose reply is lost in a test might have been
+# denied with NOSCRIPT, and not carried out.
 start_warm_servers() {
 	start_servers "$@"
-	# Acquire, wait in vain, renew after a second, and release: this loads the scripts that these requests run.
+	# Acquire the lock, let another call wait for it in vain, renew it after a second, and release it: this loads the scripts
+	# of all these requests.
 	RLOCK_URL=$(urls_of 1 2 3) rlock run -t 3s warm -- sh -c 'env -u RLOCK_HELD rlock run -w 300ms warm -- true; sleep 1.1' \
 		2>/dev/null
 }
 
-# The first three servers are empty, and RLOCK_URL names them.
+# Before each test: let the first three servers be empty, and RLOCK_URL name them.
 setup() {
 	directory_setup
 	VIA=()
@@ -39,7 +40,8 @@ hold_on_each() {
 	wait_until 5 on_each is_held "$1"
 }
 
-# Appends a line to "ran", prints the hold counts on all servers, and exits with 7.
+# runs_once: appends a line to the file "ran", prints the hold count of the lock "a" on each of the first three servers, and exits
+# with 7.
 runs_once='echo >>ran
 	for number in 1 2 3; do
 		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a

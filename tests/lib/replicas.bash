@@ -24,7 +24,8 @@ answers() {
 	[ "$(redis_at "$1" ping 2>/dev/null)" = PONG ]
 }
 
-# Sets MASTER and REPLICA, the pids. RLOCK_URL names the symbolic link current.sock.
+# start_replicated_servers: sets MASTER and REPLICA to the pids. RLOCK_URL names the symbolic link current.sock, which
+# promote_replica changes.
 start_replicated_servers() {
 	start_server_in one || return
 	MASTER=$PID

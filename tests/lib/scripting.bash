@@ -4,7 +4,8 @@
 #   start_locking_script VERB [OPTION...] NAME       starts a script that holds the lock until end_commands, then exits with 5
 #   script_prints LINES TEXT                         runs a script of bash; it must succeed and print these lines, joined by blanks
 
-# start_script TEXT [ARG...]: the script can create the file "$READY" to report its progress.
+# start_script TEXT [ARG...]: does not wait for the script. The script can create the file "$READY", for which the caller may
+# wait.
 start_script() {
 	export READY=$BATS_TEST_TMPDIR/ready
 	rm -f "$READY"

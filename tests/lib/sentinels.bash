@@ -48,7 +48,8 @@ start_sentinel() {
 	wait_until 10 sentinel_has_begun "$pid" && is_running "$pid"
 }
 
-# sentinel_has_begun PID: whether this sentinel answers on PORT (not a process of another run of tests), or has ended.
+# sentinel_has_begun PID: whether this sentinel itself answers on PORT, and not a process of another run of tests; or whether it
+# has ended.
 sentinel_has_begun() {
 	local SERVER_SOCKET=$PORT
 	is_gone "$1" || { ask_server info server 2>/dev/null && [[ $ANSWER = *process_id:"$1"[!0-9]* ]]; }
@@ -76,7 +77,7 @@ stop_sentinels() {
 	done
 }
 
-# set_master PORT [HOST]: the server need not be a master.
+# set_master PORT [HOST]: does not check that the server is a master.
 set_master() {
 	local number
 	for number in 1 2 3; do
@@ -85,8 +86,8 @@ set_master() {
 	done
 }
 
-# set_master_at NUMBER SERVER [EPOCH]: the other sentinels do not learn of it, since sentinels find each other through a common
-# master only.
+# set_master_at NUMBER SERVER [EPOCH]: the other sentinels do not learn of the change, since sentinels find each other only
+# through a common master.
 set_master_at() {
 	ask_sentinel "$1" sentinel remove "$SERVICE"
 	ask_sentinel "$1" sentinel monitor "$SERVICE" 127.0.0.1 "$(port_of "$2")" 2 && [ "$ANSWER" = OK ] || return
@@ -129,7 +130,7 @@ start_failover_group() {
 		"sentinel down-after-milliseconds $SERVICE 1000" "sentinel failover-timeout $SERVICE 4000"
 }
 
-# Prints the number of the server that most sentinels name.
+# master: prints the number of the server that most sentinels name as the master.
 master() {
 	for number in 1 2 3; do
 		master_of_sentinel "$number"
@@ -171,8 +172,9 @@ has_role() {
 	on "$2" ask_server role && [[ $ANSWER = "$1"* ]]
 }
 
-# has_failed_over_from NUMBER: whether another server than NUMBER is the master. Repeats SENTINEL FAILOVER if the sentinels have given up an
-# earlier one. A sentinel that already names the new master is not asked: it would return to the old master.
+# has_failed_over_from NUMBER: whether another server than NUMBER is the master. If not, sends SENTINEL FAILOVER, again at each
+# call, since the sentinels may have ended an earlier failover without success. Does not send it to a sentinel that already names
+# the new master: that would make the old one the master again.
 has_failed_over_from() {
 	local number
 	number=$(master)

@@ -14,7 +14,8 @@
 #   is_older NUMBER SECONDS                 whether the server has run for at least SECONDS
 #   start_proxy_to NUMBER [LISTEN], proxy_to NUMBER COMMAND...   a faultproxy in front of a server
 
-# start_servers COUNT [OPTION...]: options as for start_server. take_servers gives out numbers from 4; the first three are shared.
+# start_servers COUNT [OPTION...]: takes the options of start_server. All tests of a file share the first three servers;
+# take_servers gives a test servers from number 4 on.
 start_servers() {
 	local number starting=()
 	for ((number = 1; number <= $1; number++)); do
@@ -56,12 +57,12 @@ find_server() {
 	read -r PID_OF_SERVER <"$BATS_FILE_TMPDIR/$1/pid"
 }
 
-# port_of NUMBER: prints the port of a server that has one. PORTS lists the ports.
+# port_of NUMBER: prints the port of this server. PORTS: the ports of all servers that have one.
 port_of() {
 	cut -d ' ' -f "$1" <<<"$PORTS"
 }
 
-# Prints the number of servers with a port.
+# server_count: prints how many servers have a port.
 server_count() {
 	wc -w <<<"$PORTS"
 }
@@ -87,7 +88,8 @@ use_servers() {
 	export RLOCK_URL
 }
 
-# urls_of NUMBER...: blanks separate the URLs. An entry of the array VIA replaces the URL of that server.
+# urls_of NUMBER...: prints the URLs separated by blanks. If the array VIA has an entry for a server, prints that instead of the
+# server's URL.
 urls_of() {
 	local number urls=()
 	for number; do

@@ -53,13 +53,14 @@ becomes_true_within() {
 	takes_less_than "$1" wait_until $((${1%.*} + 1)) "${@:2}"
 }
 
-# Use it for facts that the test must notice within milliseconds.
+# wait_until_each_ms: for facts that the test must notice within milliseconds.
 wait_until_each_ms() {
 	local POLL_US=1000
 	wait_until "$@"
 }
 
-# was_woken FILE: whether the attempt that acquired the lock followed a "woken" message. Otherwise a periodic attempt acquired it.
+# was_woken FILE: whether the attempt that acquired the lock came after a "woken" message. If not, an attempt without a
+# notification acquired it.
 was_woken() {
 	awk '/: asking to acquire/ { by_message = woken; woken = 0 }
 		/: woken$/ { woken = 1 }
@@ -129,7 +130,7 @@ hold_with_family() {
 	BACKGROUND+=("${FAMILY[@]}")
 }
 
-# family_member NAME: prints the pid of "leader", "stubborn", "session" or "orphan".
+# family_member NAME: prints the pid of this member: "leader", "stubborn", "session" or "orphan".
 family_member() {
 	sed -n "s/^$1 //p" "$BATS_TEST_TMPDIR/family"
 }
@@ -146,7 +147,8 @@ family_is_gone() {
 	! family_runs
 }
 
-# watch_family SECONDS: polls until no process of the family runs, for SECONDS at most. Sets LAST_SEEN_MS, the last time when one ran.
+# watch_family SECONDS: polls until no process of the family runs, for SECONDS at most. Sets LAST_SEEN_MS to the last time at
+# which one was seen running. Fails if one still runs.
 watch_family() {
 	local end=$((${EPOCHREALTIME/./} / 1000 + $1 * 1000)) at
 	LAST_SEEN_MS=0
@@ -164,7 +166,8 @@ ttl_between() {
 	((ANSWER >= $1 && ANSWER <= $3)) || fail "$2 has $ANSWER ms to live, which is not $1 to $3"
 }
 
-# is_renewed NAME LEASE_MS: more than nine tenths of the lease are left, so the next renewal is not due for a while.
+# is_renewed NAME LEASE_MS: whether more than nine tenths of the lease are left. Then the next renewal is not due for more than a
+# fifth of the lease.
 is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
@@ -172,7 +175,7 @@ is_renewed() {
 without_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")
-	# On a slow machine rlock may have replaced its renewer, and renews itself.
+	# On a slow machine rlock may have taken over from its renewer: then stop rlock, which renews the lock itself.
 	: "${renewer:=$1}"
 	kill -STOP "$renewer"
 	"${@:2}"
@@ -204,7 +207,7 @@ stderr_is_one_line() {
 	[ "$(wc -l <"$stderr"):$(grep -cE -e "$1" "$stderr")" = 1:1 ] || fail "not one line like '$1' but: $(cat "$stderr")"
 }
 
-# Fails if record_stderr was not used.
+# stderr_is_empty: also fails if the test has not used record_stderr.
 stderr_is_empty() {
 	local stderr=$BATS_TEST_TMPDIR/stderr
 	[ -e "$stderr" ] || fail "no stderr was recorded: the file 'stderr' is missing" || return

@@ -47,7 +47,10 @@ static bool is_report(const char *const *command, int count)
 		strcasecmp(command[1], "list") == 0);
 }
 
-/* Send the command to a socket, if place contains a slash, or to a port of this machine. Returns an exit status. */
+/*
+ * Send the command to the server at `place`: the path of a socket if it contains a slash, else a port of this machine. Write the
+ * reply to out. Returns an exit status.
+ */
 static int ask(const char *place, const char *password, int count, const char **command, FILE *out)
 {
 	redisContext *context = strchr(place, '/') != NULL

@@ -49,7 +49,10 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/* Whether the process must end. Uses the descriptor of the test's directory: the foreign process has no right to search its path. */
+/*
+ * Whether the process must end. Use the descriptor of the test's directory instead of its path, which a process of the kind
+ * "foreign" may not search.
+ */
 static bool is_over(void)
 {
 	struct stat test;
@@ -66,7 +69,7 @@ static _Noreturn void be(const char *kind, int ready_fd)
 	(void)signal(SIGHUP, SIG_IGN);
 	if (strcmp(kind, "child") != 0 && setsid() < 0)
 		fail("setsid");
-	/* /proc/PID/environ shows this memory. */
+	/* Overwrite the memory that /proc/PID/environ shows. */
 	if (strcmp(kind, "bare") == 0)
 		for (char **variable = environ; *variable != NULL; variable++)
 			memset(*variable, 0, strlen(*variable));
@@ -128,7 +131,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		start(argv[i], ready[1]);
 	(void)close(ready[1]);
-	/* End of file: each process is ready, or has failed with a message. */
+	/* Wait for the end of file: then each process is ready, or has failed with a message. */
 	while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	return 0;

@@ -1,7 +1,7 @@
 /*
- * inside [NAME]: a command for rlock that creates the file "in-NAME", and runs until the file "end-commands" or "out-NAME" of its test
- * exists, for 60 s at most, and only while the test's directory exists.
- * run_until_ended is another name of this program. It is in C since tests start many of them, and a shell starts more slowly than rlock.
+ * inside [NAME]: a command for rlock. It creates the file "in-NAME", and runs until its test creates the file "end-commands" or
+ * "out-NAME"; but for 60 s at most, and only while the test's directory exists. run_until_ended is another name of this program.
+ * It is in C since tests start many of them, and a shell starts more slowly than rlock.
  */
 #include <limits.h>
 #include <poll.h>

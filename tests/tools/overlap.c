@@ -1,6 +1,7 @@
 /*
- * The checker of the chaos tests: a command under a lock that detects, without Redis, whether another command runs which the lock should
- * exclude. It takes a flock(2), which the kernel releases when the last process of the command has ended, in whatever way.
+ * The checker of the chaos tests. It is a command that runs under a lock, and detects, without Redis, another running command
+ * that the lock should exclude. For this it takes a flock(2), which the kernel releases when the last process of the command has
+ * ended, in whatever way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static int open_beside(const char *suffix)
 	return fd;
 }
 
-/* Append a line by one write(2), so that lines of several processes do not mix. */
+/* Append a line by a single write(2), so that lines of several processes do not mix. */
 static void record(const char *event)
 {
 	if (dprintf(ledger_fd, "%lld %s %s %ld\n", (long long)now_us(), event, mode,
@@ -152,8 +153,8 @@ static int go_inside(bool is_stubborn, bool has_children)
 }
 
 /*
- * Print when the flock became free, or with wants_last_seen when it was last seen taken. A busy machine can delay this process
- * between the two times. Returns an exit status.
+ * Wait until the flock is free. Print the time at which it was found free; or, with wants_last_seen, the last time at which it
+ * was found taken, which can be earlier on a busy machine. Returns an exit status: 1 if the flock is still taken after limit_us.
  */
 static int wait_until_gone(int64_t limit_us, bool wants_last_seen)
 {

@@ -56,7 +56,9 @@ static const char usage[] =
 		.name = #error, .number = (error)                                                  \
 	}
 
-/* The calls that CALL can name. getpid is the first call of the process that becomes the command. */
+/*
+ * The system calls that CALL can name. getpid is among them since it is the first call of the process that becomes the command.
+ */
 #define CALLS(X)                                                                                   \
 	X(openat), X(clone), X(clone3), X(execve), X(socket), X(socketpair), X(connect), X(pipe2), \
 		X(dup), X(fcntl), X(sched_setscheduler), X(eventfd2), X(epoll_create1),            \
@@ -148,8 +150,8 @@ static bool is_of_linker(pid_t pid, uint64_t address)
 }
 
 /*
- * Whether the call counts; name: that of its process. Do not search for the linker after the program's first call of its own, by
- * which time all libraries are loaded.
+ * Whether the call counts: a process of the program makes it, and not the dynamic linker. name: set to the name of the process.
+ * After the first call that counts, do not check for the linker any more: it has loaded all libraries by then.
  */
 static bool counts(const struct seccomp_notif *notif, char name[512])
 {
@@ -165,8 +167,8 @@ static bool counts(const struct seccomp_notif *notif, char name[512])
 }
 
 /*
- * Whether this process was stopped before; if not, record it. A process that was stopped repeats its call when it continues, and
- * must not be stopped again.
+ * Whether this process was stopped before. If not, record that it is now. A stopped process repeats its call when it continues,
+ * and must not be stopped again.
  */
 static bool was_stopped_before(pid_t pid)
 {
@@ -262,7 +264,10 @@ static int decide(const struct seccomp_notif *notif, struct hold_entry *out)
 
 /* ---- the supervisor ---- */
 
-/* Answer the call; error 0: it is made. Ignore a failure: the process may have been killed. */
+/*
+ * Let the call fail with this error, or, if error is 0, let it be made. Ignore a failure of the ioctl: the process may have been
+ * killed.
+ */
 static void answer(int listener_fd, uint64_t id, int error)
 {
 	struct seccomp_notif_resp response = { .id = id, .error = -error };
@@ -272,7 +277,10 @@ static void answer(int listener_fd, uint64_t id, int error)
 	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
-/* Answer calls until no process is left that could make one. Raise the priority: the processes wait for each answer. */
+/*
+ * Answer calls until no process is left that could make one. Raise our priority, since a process waits for the answer to each of
+ * its calls.
+ */
 static void supervise(int listener_fd)
 {
 	static struct hold_entry held[HELD_MAX + 1];
@@ -323,7 +331,7 @@ static _Noreturn void be_supervisor(atomic_int *listener)
 	_exit(0);
 }
 
-/* Start the supervisor as an orphan: the command must not have a child that it has not started. */
+/* Start the supervisor as an orphan, since the command must not have a child that it has not started itself. */
 static void start_supervisor(atomic_int *listener)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -358,7 +366,7 @@ static int ask_for_each_call(void)
 			    &code);
 }
 
-/* Parse the names of calls. A call that this architecture lacks is ignored: no program makes it. */
+/* Parse the names of calls. Ignore a call that this architecture lacks, since no program can make it. */
 static void read_calls(char *names)
 {
 	for (char *name = strtok(names, ","); name != NULL; name = strtok(NULL, ",")) {
