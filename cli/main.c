@@ -80,6 +80,9 @@ static const char *find_mistyped_verb(const char *name)
 {
 	struct nearest nearest = { .typed = name };
 
+	/* The verb of another program has another meaning: "set" is not sem. */
+	if (suggest_verb(name) != NULL)
+		return NULL;
 	for (size_t i = 0; i < verb_count; i++)
 		nearest_try(&nearest, verbs[i].name);
 	nearest_try(&nearest, "flock");

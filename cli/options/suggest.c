@@ -53,6 +53,11 @@ static const struct hint {
 	  "to have COMMAND in the background, the shell has '&' at the end of the line" },
 	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
 	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
+	{ "-pass-stdin", VERBS_ACQUIRE, OPT_COUNT, "COMMAND has the standard input without it" },
+	{ "-monitor-retry", VERBS_ACQUIRE, OPT_COUNT, "rlock repeats a renewal without it" },
+	{ "--foreground", VERBS_ACQUIRE, OPT_COUNT, "COMMAND stays in the foreground without it" },
+	{ "-p", VERBS_LOCK, OPT_COUNT,
+	  "the process is --pid, and a port is in the URL: -u redis://HOST:PORT" },
 	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
 	{ "-j|--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
@@ -63,7 +68,7 @@ static const struct hint {
 	{ "--max-time|--time-limit", VERBS_ACQUIRE, OPT_MAX_RUN,
 	  "how long COMMAND may run is --max-run" },
 	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL, "the lease, which rlock renews, is --ttl" },
-	{ "--fencing|--token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
+	{ "--fencing|--token|-token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
 	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
 	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
 	  "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
@@ -71,11 +76,16 @@ static const struct hint {
 	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, "the new lease is --lease" },
 	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
 	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
+	{ "-a|--all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
+	  "each lock is given by its name: 'rlock list' shows them" },
+	{ "-l|--long", VERBS_LIST, OPT_COUNT, "list has all columns without it" },
+	{ "-o|--output|--format|-j", VERBS_REPORT, OPT_JSON, "a JSON document is --json" },
+	{ "--fix", VERBS_CHECK, OPT_COUNT, "check changes nothing, and says what to do" },
 	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
 	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
 	  "not to check the certificate is --insecure" },
-	{ "--host|-p|--port|--user|--username", VERBS_ALL, OPT_URL,
-	  "the server is -u redis://USER@HOST:PORT" },
+	{ "--host|-p|--port|--user|--username|--server|--addr|--endpoints|-http-addr", VERBS_ALL,
+	  OPT_URL, "the server is -u redis://USER@HOST:PORT" },
 	{ "--tls|--ssl", VERBS_ALL, OPT_URL, "TLS is -u rediss://HOST:PORT" },
 	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
 };
@@ -84,20 +94,23 @@ static const struct hint {
 #define SEE_LIST "to see locks: list"
 #define SEE_STATUS "to see the holder of a lock: status NAME"
 
+#define OPTION_MAX 64
+
 /* Verbs of other programs, and a hint on the verb that does the same here. */
 static const struct {
 	const char *words, *hint;
 } verb_hints[] = {
-	{ "ls|ps|locks|all", SEE_LIST },
+	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
 	{ "top", SEE_LIST " --watch" },
 	{ "show", SEE_LIST ", or status NAME" },
-	{ "get|info|look|st|stat|state|who|holder|holders|owner|locked", SEE_STATUS },
+	{ "get|info|look|st|stat|state|who|holder|holders|owner|locked|ttl|exists", SEE_STATUS },
 	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
 	{ "wait", "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND" },
 	{ "doctor|test|ping|health|config", "to see whether locks can be relied on here: check" },
-	{ "acquire|take|hold|set",
+	{ "acquire|take|hold|set|setnx|put|new|create",
 	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME" },
-	{ "with|exec|job|start|mutex", "to hold a lock while a command runs: run NAME -- COMMAND" },
+	{ "with|exec|job|start|mutex|elect|campaign",
+	  "to hold a lock while a command runs: run NAME -- COMMAND" },
 	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
 	{ "queue", "to hold a lock first come, first served: fair NAME -- COMMAND" },
 	{ "shared", "to hold a lock that readers share: read NAME -- COMMAND" },
@@ -107,19 +120,25 @@ static const struct {
 	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME" },
 	{ "break|steal|force-unlock|kill|terminate",
 	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
-	{ "extend|refresh|relock|touch|keepalive",
+	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
+	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
+	{ "extend|refresh|relock|touch|keepalive|keep-alive|lease|expire|pexpire",
 	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
 };
 
-const char *suggest_verb(const char *word)
+const char *suggest_verb(const char *typed)
 {
+	char word[OPTION_MAX];
+
+	/* Commands of Redis are often written in capitals. */
+	(void)snprintf(word, sizeof(word), "%s", typed);
+	for (char *byte = word; *byte != '\0'; byte++)
+		*byte = (char)tolower((unsigned char)*byte);
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
 		if (choice_find(verb_hints[i].words, word) >= 0)
 			return verb_hints[i].hint;
 	return NULL;
 }
-
-#define OPTION_MAX 64
 
 /* The hint for an option, with or without "=VALUE". NULL: none. */
 static const struct hint *find_hint(unsigned verbs, const char *word)
@@ -542,6 +561,15 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	return search.first;
 }
 
+/* Whether the word was surely not meant as COMMAND: a number, a duration, or "-". */
+static bool is_no_command(const char *word)
+{
+	int64_t ms;
+
+	return !is_program(word) &&
+	       (is_number(word) || duration_parse(word, &ms) || strcmp(word, "-") == 0);
+}
+
 /* Move the words from index at on into line->command. */
 static void cut_command(struct line *line, size_t at)
 {
@@ -567,8 +595,15 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 			     usage_show(line->words[at], shown));
 	else
 		(void)reject(why, UNCERTAIN, "%s %s", verb, text);
+	len = strlen(why);
+	if (is_no_command(line->words[at])) {
+		(void)snprintf(
+			why + len, SUGGESTION_MAX - len,
+			", and '%s' is no command: a process is --pid, a time --wait or --ttl",
+			usage_show(line->words[at], shown));
+		return UNCERTAIN;
+	}
 	if (!is_certain) {
-		len = strlen(why);
 		(void)snprintf(why + len, SUGGESTION_MAX - len, "; see 'rlock help %s'", verb);
 		return UNCERTAIN;
 	}
@@ -695,13 +730,11 @@ static enum verdict check_text(const struct line *line, const char *text, char w
 				text[0] == '\0' ? ": is a variable empty?" : "");
 }
 
-/* Whether the word is the number in "sem 3 NAME". */
+/* Whether the word is the number in "sem 3 NAME" or "sem NAME 3". */
 static bool is_number_of_permits(const struct line *line, const struct word *word)
 {
-	size_t count = count_names(line, 0);
-
-	return line->set == VERBS_SEM && is_number(word->value) && count > 1 &&
-	       count_names(line, word->at) == count && !has_option(line, OPT_PERMITS);
+	return line->set == VERBS_SEM && is_number(word->value) && count_names(line, 0) > 1 &&
+	       !has_option(line, OPT_PERMITS);
 }
 
 /*

@@ -35,6 +35,6 @@ int suggestion_report(const struct suggestion *suggestion);
 const char *suggest_option(unsigned verbs, const char *name);
 
 /* A hint for a word that is a verb of another program; NULL: the word is not known. */
-const char *suggest_verb(const char *word);
+const char *suggest_verb(const char *typed);
 
 #endif

@@ -34,6 +34,18 @@ static const struct {
 	{ "rnu a -- touch ran", "try: rlock run a -- touch ran\n" },
 	/* a verb of another program: no corrected line, since its meaning is not certain */
 	{ "ls a", "'ls' is not a verb; to see locks: list\n" },
+	{ "SET a 1 NX PX 30000",
+	  "'SET' is not a verb; to hold a lock: run NAME -- COMMAND, or in a script" },
+	{ "keep-alive a", "'keep-alive' is not a verb; run and lock renew a lock by themselves" },
+	/* a number or a time is no COMMAND */
+	{ "lock a 4711", "and '4711' is no command: a process is --pid, a time --wait or --ttl\n" },
+	{ "lock a 30s", "and '30s' is no command: a process is --pid" },
+	{ "run a - touch ran", "and '-' is no command:" },
+	{ "sem a 3 -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
+	{ "lock -token=abc a -- touch ran",
+	  "no such option '-token': a fencing token is --fence\n" },
+	{ "list --format json", "no such option '--format': a JSON document is --json\n" },
+	{ "lock -p 4711 a", "no such option '-p': the process is --pid" },
 	{ "break a", "stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME\n" },
 	{ "extend --ttl 60 a", "renew --owner ID NAME\n" },
 	{ "acquire a touch ran", "run NAME -- COMMAND, or in a script lock --pid $$ NAME\n" },
