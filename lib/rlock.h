@@ -29,7 +29,7 @@
  * All times are milliseconds; a deadline is a time on the clock of rlock_now_ms(). A connection and its holds belong to
  * one thread at a time. The only globals are OpenSSL's functions, which the library looks up once, under a mutex. The library
  * never prints, forks, exits or touches signals, and causes no SIGPIPE. After fork() the child calls
- * rlock_conn_after_fork_child() on each connection of the thread that forked, and does not touch those of other threads.
+ * rlock_conn_after_fork_child() on each connection of the thread that forked, and does not touch connections of other threads.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
@@ -86,14 +86,14 @@ RLOCK_API const char *rlock_status_name(enum rlock_status status);
 RLOCK_API int64_t rlock_now_ms(void);
 
 /*
- * The deadline of a wait that lasts for at least span_ms from now. rlock_now_ms() + span_ms would be up to 1 ms too early,
- * since the clock is rounded down. A span_ms of 0 gives a deadline that has passed. INT64_MAX if the sum is greater.
+ * The deadline of a wait that lasts for at least span_ms from now. rlock_now_ms() + span_ms could be up to 1 ms too early,
+ * because the clock is rounded down. A span_ms of 0 gives a deadline that has passed. INT64_MAX if the sum is greater.
  */
 RLOCK_API int64_t rlock_deadline_ms(int64_t span_ms);
 
 /*
- * poll(2) up to a deadline on the same clock; INT64_MAX: no deadline. Returns the number of ready descriptors, 0 at the
- * deadline, -1 with errno. fds may be NULL when count is 0.
+ * poll(2) up to a deadline on the clock of rlock_now_ms; INT64_MAX: no deadline. Returns the number of ready descriptors, 0 at
+ * the deadline, -1 with errno. fds may be NULL when count is 0.
  */
 struct pollfd;
 RLOCK_API int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms);
@@ -150,17 +150,17 @@ RLOCK_API const char *rlock_url_server(const struct rlock_url *url);
 RLOCK_API bool rlock_url_has_db(const struct rlock_url *url);
 /* The number of the URL's database; 0 if it names none. */
 RLOCK_API int rlock_url_db(const struct rlock_url *url);
-/* RLOCK_EINVAL: db is negative, or is not 0 and url is a cluster's. */
+/* Set the number of the URL's database. RLOCK_EINVAL: db is negative; or it is not 0, and url is that of a cluster. */
 RLOCK_API enum rlock_status rlock_url_set_db(struct rlock_url *url, int db);
 /* The user for the login. NULL: the URL names none, and the server takes its user "default". */
 RLOCK_API const char *rlock_url_user(const struct rlock_url *url);
 RLOCK_API bool rlock_url_has_password(const struct rlock_url *url);
-/* Copies password. */
+/* Set the password for the login. The text is copied. */
 RLOCK_API enum rlock_status rlock_url_set_password(struct rlock_url *url, const char *password);
 
 /*
- * Fetches a password whenever a connection is opened, for passwords that expire, such as tokens. These functions must not block:
- * the library polls fd_out while it connects. Each fetch is freed by `end`, whether its password was used or not.
+ * Functions that fetch a password whenever a connection is opened, for passwords that expire, such as tokens. They must not
+ * block: the library polls fd_out while it connects. Each fetch is freed by end, whether its password was used or not.
  */
 struct rlock_password_source {
 	/*
@@ -177,22 +177,25 @@ struct rlock_password_source {
 				     char why[RLOCK_ERROR_MAX]);
 	/* Free the fetch and its descriptor. After a fork() the child calls this for its copy of the fetch. */
 	void (*end)(void *fetch);
-	void *ctx; /* for begin */
+	void *ctx; /* the ctx of begin */
 };
 
-/* Copies source. A password in the URL takes precedence. Not for the sentinels, which have a login of their own. */
+/*
+ * Set the source of the password for the login. source is copied. It is not used if the URL contains a password, nor for the
+ * sentinels, which have a login of their own.
+ */
 RLOCK_API void rlock_url_set_password_source(struct rlock_url *url,
 					     const struct rlock_password_source *source);
 /*
- * Set the login for the sentinels: user and password of the URL are for the master only. Copies both; a NULL leaves what was set
- * before. RLOCK_EINVAL: the URL has no sentinels.
+ * Set the login for the sentinels, because user and password of the URL are for the master only. Both are copied; a NULL
+ * leaves the value that was set before. RLOCK_EINVAL: the URL has no sentinels.
  */
 RLOCK_API enum rlock_status rlock_url_set_sentinel_login(struct rlock_url *url, const char *user,
 							 const char *password);
 
 /*
- * Set the source of the sentinels' password, if none was set; it is fetched again when a sentinel denies the last password. Copies
- * source. RLOCK_EINVAL: the URL has no sentinels.
+ * Set the source of the sentinels' password, which is used if no password was set for them. The password is fetched again when
+ * a sentinel denies the last one. source is copied. RLOCK_EINVAL: the URL has no sentinels.
  */
 RLOCK_API enum rlock_status
 rlock_url_set_sentinel_password_source(struct rlock_url *url,
@@ -217,9 +220,9 @@ enum rlock_tls_param {
 #define RLOCK_TLS_PARAMS (RLOCK_TLS_SNI + 1)
 
 RLOCK_API bool rlock_url_has_tls(const struct rlock_url *url);
-/* NULL: not set. It belongs to url. */
+/* The value of a TLS parameter, which belongs to url. NULL: the parameter is not set. */
 RLOCK_API const char *rlock_url_tls(const struct rlock_url *url, enum rlock_tls_param param);
-/* Copies value. RLOCK_EINVAL for a URL without TLS. */
+/* Set a TLS parameter; value is copied. RLOCK_EINVAL: the URL is one without TLS. */
 RLOCK_API enum rlock_status rlock_url_set_tls(struct rlock_url *url, enum rlock_tls_param param,
 					      const char *value);
 /* Do not verify the server's certificate: a machine between here and the server can then read and change everything. */
@@ -243,7 +246,7 @@ struct rlock_conn;
 
 struct rlock_conn_opts {
 	int64_t connect_timeout_ms; /* for one request: to connect, if necessary, and to get the reply */
-	const char *client_name; /* CLIENT SETNAME; NULL: none */
+	const char *client_name; /* name for CLIENT SETNAME; NULL: none */
 	/* The caller's descriptor: while it is readable, every wait ends with RLOCK_CANCELLED. -1: none. */
 	int cancel_fd;
 	size_t quorum; /* how many of several servers must agree, more than half; 0: all */
@@ -275,13 +278,14 @@ RLOCK_API const char *rlock_conn_error(const struct rlock_conn *conn);
 RLOCK_API size_t rlock_conn_error_name(const struct rlock_conn *conn);
 
 /*
- * During each wait of a call on conn: when fd (-1: none) is readable, call on_event, which reads from fd. True: the call continues
- * with the same request over the same stream. False: the call ends with RLOCK_CANCELLED, unless its result came at the same moment.
+ * During each wait of a call on conn: when fd (-1: none) is readable, call on_event, which reads from fd. If on_event returns
+ * true, the call continues with the same request over the same stream. If it returns false, the call ends with
+ * RLOCK_CANCELLED, unless its result came at the same moment.
  *
- * An acquisition that ends so is still undone, for about a second; on_event is called during that time, and its result is ignored.
- * After false the next wait calls on_event again, whether fd is readable or not, so on_event must return its decision, not
- * whether it has read something. on_event must not call the library for conn. fd replaces cancel_fd. With on_event NULL, fd is used as
- * cancel_fd.
+ * An acquisition that ends in this way is still undone, for about a second; on_event is called during that time, and its
+ * result is ignored. After false the next wait calls on_event again, whether fd is readable or not. So on_event must return
+ * its decision, not whether it has read something. on_event must not call the library for conn. fd replaces cancel_fd. With
+ * on_event NULL, fd is used as cancel_fd.
  */
 RLOCK_API void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_event)(void *ctx),
 				     void *ctx);
@@ -306,12 +310,12 @@ RLOCK_API enum rlock_status rlock_conn_ping(struct rlock_conn *conn);
 struct rlock_server_info {
 	/* The server's URL, in the form of rlock_url_server: in a cluster the node, with sentinels the master. */
 	const char *server;
-	const char *facts;        /* its replies, for rlock_server_fact */
+	const char *facts;        /* the server's replies, for rlock_server_fact */
 	char tls[RLOCK_FACT_MAX]; /* "TLSv1.3"; empty: the connection has no TLS */
-	int64_t certificate_s;    /* seconds until its certificate expires; -1: not known */
-	size_t sentinels;         /* of the URL; 0: none */
+	int64_t certificate_s; /* seconds until the server's certificate expires; -1: not known */
+	size_t sentinels;      /* number of sentinels in the URL */
 	size_t sentinels_answered;
-	size_t sentinels_named; /* of these, how many name the server */
+	size_t sentinels_named; /* number of sentinels that name this server */
 	/* Why the sentinels, which name different masters, prevent every grant; NULL: they do not prevent one. */
 	const char *disagreement;
 	bool is_sharded; /* a proxy that distributes keys over several servers */
@@ -364,15 +368,22 @@ RLOCK_API enum rlock_status rlock_conn_try_rights(struct rlock_conn *conn, size_
 						  const struct rlock_name *pattern,
 						  rlock_lack_fn lacks, void *ctx);
 
-/* The result of trying a lock on a server. */
+/* The result of acquiring and releasing locks on a server. */
 struct rlock_lock_trial {
 	const char *server; /* address; in a cluster, of the node that serves the slot */
 	int moving_slot; /* slot of the lock, if it is being moved to the node moves_to; -1: it is not */
 	const char *moves_to;
-	/* RLOCK_OK: a lock of each kind but a semaphore was acquired and released. Else the first failure. */
+	/*
+	 * RLOCK_OK: at least one lock was acquired and released, and locks of other kinds failed at most for missing rights.
+	 * Semaphores are not tried. RLOCK_EACL: rights are missing for each kind. Any other status: the first failure that is
+	 * no missing right.
+	 */
 	enum rlock_status status;
 	const char *why; /* the reason if status is not RLOCK_OK; valid during the call */
-	/* Bits 1 << enum rlock_kind: these kinds failed, and others were acquired. 0: all kinds were acquired, or none. */
+	/*
+	 * Bits 1 << enum rlock_kind of the kinds that failed because the server lacks a command, while another kind was
+	 * acquired. 0: there are no such kinds, or no kind was acquired.
+	 */
 	unsigned failed_kinds;
 	bool is_denied; /* the server itself denied the lock: why has its reply */
 	/*
@@ -387,10 +398,10 @@ struct rlock_lock_trial {
 typedef void (*rlock_lock_trial_fn)(void *ctx, const struct rlock_lock_trial *trial);
 
 /*
- * Acquire and release a lock on the index-th server, or on each node of a cluster and in a slot that is leaving the node. This
- * finds servers that deny locks for reasons that no right and no setting shows. The lock has a name that fits pattern and that no
- * client uses, or one that begins with "rlock_check:" if the user has no right to such a name. on_trial is called with each
- * result. Its status is RLOCK_EACL if the user lacks a right, which rlock_conn_try_rights names. RLOCK_OK: all were tried.
+ * Acquire and release locks on the index-th server, or on each node of a cluster and in a slot that is leaving the node. This
+ * finds servers that deny locks for reasons that no right and no setting shows. The locks have a name that fits pattern and
+ * that no client uses, or one that begins with "rlock_check:" if the user has no right to such a name. on_trial is called with
+ * each result. rlock_conn_try_rights names the rights that the user lacks. RLOCK_OK: all were tried.
  */
 RLOCK_API enum rlock_status rlock_conn_try_lock(struct rlock_conn *conn, size_t index,
 						const struct rlock_name *pattern,
@@ -450,7 +461,7 @@ RLOCK_API enum rlock_status rlock_owner_check(const char *owner, const char **wh
  */
 RLOCK_API int64_t rlock_owner_kept_until_ms(const char *owner, size_t len);
 
-/* A new hold id, 32 hex digits. RLOCK_ESYS as above. */
+/* A new hold id, 32 hex digits. RLOCK_ESYS: the kernel has no random bytes. */
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
 
 /*
@@ -477,7 +488,7 @@ enum rlock_purpose {
 /* What the record of a hold, or of a wait, says about it. */
 struct rlock_record {
 	enum rlock_purpose purpose;
-	/* How many names were acquired together with this one, which is counted. 0: not known. */
+	/* The number of names that were acquired in one call, including this one. 0: not known. */
 	size_t name_count;
 	/* A process renews the hold, and reads stop requests after each renewal (rlock_hold_stop_requested_by). */
 	bool reads_requests;
@@ -488,9 +499,10 @@ struct rlock_record {
 
 /* What else is known of the last failed call on a connection. */
 struct rlock_failure {
-	/* Length of the server's own words at the end of the error text: a caller's addition goes before them. */
+	/* Length of the server's own words at the end of the error text, so that a caller can insert text before them. */
 	size_t reply_len;
-	bool is_unreachable; /* a server was not reached, so its URL may be wrong; false if several had no quorum */
+	/* A server was not reached, so its URL may be wrong. False if several servers had no quorum. */
+	bool is_unreachable;
 	/* After RLOCK_ENET: a retry may succeed, since the server is starting or busy, or a failover may be in progress. */
 	bool is_transient;
 	bool lacks_password; /* after RLOCK_ENET: the password source had no password */
@@ -511,15 +523,14 @@ RLOCK_API const struct rlock_failure *rlock_conn_failure(const struct rlock_conn
 /* One acquisition. Made by rlock_hold_new or rlock_find; the caller frees it. */
 struct rlock_hold;
 
-/*
- * What a hold consists of. rlock_hold_new copies it: no later request needs more, from the acquisition to the release.
- */
+/* What a hold consists of. rlock_hold_new copies everything that requests need from the acquisition to the release. */
 struct rlock_hold_spec {
 	enum rlock_kind kind;
 	const struct rlock_name *names; /* all of them are acquired, or none; no two may clash */
 	size_t name_count;
-	const char *id;    /* NULL: a new one; else one of rlock_hold_id_new */
-	const char *owner; /* acquires the names; see rlock_owner_check. NULL: a new one */
+	const char *id; /* NULL: a new one; else one of rlock_hold_id_new */
+	/* The owner that acquires the names (rlock_owner_check). NULL: a new one. */
+	const char *owner;
 	/*
 	 * For a hold that was acquired already: the owner of each name, which may be an inherited one. A renewal needs the owners to
 	 * acquire the lock again on one of several servers that has lost it. NULL: not acquired yet, or not known.
@@ -529,7 +540,7 @@ struct rlock_hold_spec {
 	/* NULL: RLOCK_PURPOSE_OWNER, without a process. If its name_count is 0, name_count of this spec is stored. */
 	const struct rlock_record *record;
 	int64_t lease_ms; /* the lock expires this long after the last renewal */
-	int64_t sent_ms;  /* of a hold that was acquired already: when its last renewal was sent */
+	int64_t sent_ms;  /* for a hold that was acquired already: when its last renewal was sent */
 	int64_t remember_ms; /* how long after the release rlock_inspect reports the holder; 0: not at all */
 	/*
 	 * For a semaphore; 0 for a lock. permits: total of a semaphore that does not exist yet, at most RLOCK_PERMITS_MAX; an existing one
@@ -549,9 +560,9 @@ struct rlock_blocker {
 	size_t name_index;
 	/* -1: the key has no TTL. -2: the lock is free, and reserved for another waiter. -3: readers hold it, and a writer is next. */
 	int64_t ttl_ms;
-	int64_t held_ms; /* how long owner has held the lock, by its record; -1: not known */
+	int64_t held_ms; /* how long owner has held the lock, as its record says; -1: not known */
 	int64_t permits; /* total of a semaphore; 0: not known */
-	size_t position; /* of the caller in the queue of a fair lock, from 1 on; 0: in no queue */
+	size_t position; /* the caller's position in the queue of a fair lock, from 1 on; 0: in no queue */
 	/* owner does not hold the lock, but is the waiter that gets it next; owner is empty if that waiter is not known. */
 	bool is_waiter;
 	/*
@@ -597,7 +608,10 @@ struct rlock_request {
 	void (*on_wait)(void *ctx, const struct rlock_blocker *blocker);
 	int64_t on_wait_ms;
 	int64_t on_wait_again_ms; /* 0: on_wait is called once */
-	/* Called once if the semaphore has another total than permits of the spec, and keeps it; NULL: not called. */
+	/*
+	 * Called once for each semaphore that has another total than permits of the spec; the semaphore keeps its total. NULL:
+	 * not called.
+	 */
 	void (*on_total)(void *ctx, size_t name_index, int64_t total);
 	void *ctx; /* for all these functions */
 };
@@ -631,7 +645,8 @@ RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_
  * expensive preparation, such as the start of another process. Ignores wait_ms and since_us of the request.
  * RLOCK_BUSY      it is busy; the error and rlock_conn_failure are those of rlock_acquire
  * RLOCK_OK        it was not busy at that moment
- * other failures  not known: only rlock_acquire retries. The streams are closed
+ * other failures  it is not known whether the lock is busy: unlike rlock_acquire, this call does not retry. The streams are
+ *                 closed
  */
 RLOCK_API enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
 					const struct rlock_request *request, int64_t deadline_ms);
@@ -664,7 +679,8 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
 
 /*
  * Instead of a release: keep the lock for another left_ms, then let it expire. Other holds of the same owner may keep the lock for
- * longer. Retries and statuses are those of rlock_release. RLOCK_EINVAL: more than 10000 days.
+ * longer. If left_ms is not positive, the hold is released. Retries and statuses are those of rlock_release. RLOCK_EINVAL: more
+ * than 10000 days.
  */
 RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					     int64_t left_ms, int64_t deadline_ms);
@@ -718,7 +734,7 @@ struct rlock_stop_hold {
 	char note[RLOCK_NOTE_MAX]; /* escaped; empty: none */
 	struct rlock_record record;
 	int64_t ttl_ms; /* RLOCK_TIME_NONE: none. Without a record the TTL of the key */
-	/* At least one server has a hold whose process reads requests. After RLOCK_OK that hold was asked. */
+	/* On at least one server the hold has a process that reads stop requests. After RLOCK_OK the hold was asked. */
 	bool can_be_asked;
 };
 
@@ -791,7 +807,10 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 #define RLOCK_TYPE_KIND enum rlock_kind
 #define RLOCK_TYPE_CLIENT enum rlock_client
 #define RLOCK_MEMBER(type, member, key) RLOCK_TYPE_##type member;
-/* LIST(item, member, count, key): count structs rlock_ITEM. OBJECT(item, member, key): one of them; NULL: none. */
+/*
+ * LIST(item, member, count, key): member points to count structs rlock_ITEM. OBJECT(item, member, key): member points to one
+ * struct rlock_ITEM; NULL: there is none.
+ */
 #define RLOCK_MEMBER_LIST(item, member, count, key)                                                \
 	const struct rlock_##item *member;                                                         \
 	size_t count;
@@ -820,7 +839,7 @@ struct rlock_holder {
 	FIELD(BYTES, owner, "owner")                                                               \
 	FIELD(CLIENT, client, "client")                                                            \
 	FIELD(TIME, waits_ms, "waits_ms")                                                          \
-	FIELD(BOOL, is_dead, "dead") /* no heartbeat in time: the next caller removes it */        \
+	FIELD(BOOL, is_dead, "dead") /* had no heartbeat in time, so the next caller removes it */ \
 	FIELD(BYTES, note, "note")   /* empty: none */
 
 struct rlock_waiter {
@@ -855,7 +874,7 @@ struct rlock_end {
 	FIELD(TEXT, kind, "kind") /* as rlock_kind_name */                                         \
 	FIELD(BYTES, owner, "owner")                                                               \
 	FIELD(TIME, held_ms, "held_ms") /* how long the lock was held */                           \
-	FIELD(TIME, ago_ms, "ago_ms")   /* how long ago that ended */                              \
+	FIELD(TIME, ago_ms, "ago_ms")   /* how long ago the hold ended */                          \
 	FIELD(TIME, status, "status")   /* as in rlock_end */                                      \
 	FIELD(POSITIVE, signal, "signal")                                                          \
 	FIELD(TEXT, reason, "reason")                                                              \
@@ -869,19 +888,20 @@ struct rlock_last {
 /*
  * kind            RLOCK_FAIR: the name has a queue, or a holder's record says so. A fair lock of Redisson has no record, so without a
  *                 queue it is RLOCK_PLAIN. RLOCK_ANY: free, and nothing shows the kind
- * ttl_ms          of the key
+ * ttl_ms          the TTL of the key
  * token           the counter of fencing tokens
  * holders         the longest holder first: the first holder_count of the holder_total on the server
  * queue           waiters for a fair lock, the head first: queue_count of queue_total
  * wake_total      number of rlock's waiters for other kinds
- * wake_ms         how long the first of these has waited
+ * wake_ms         how long the first of these wake_total waiters has waited
  * other_clients   number of connections that subscribe to the lock's channel and are not rlock's, such as Java's waiters
  * writer          the writer that is next, and waits for the readers to release
  * ground          why the key counts as a lock: "record": rlock has a record of a hold. "owners": all owners have Redisson's form.
- *                 "beside": the name has a queue or a token counter. Empty: only its form is that of a lock
+ *                 "beside": the name has a queue or a token counter. Empty: the key looks like a lock, but nothing else shows
+ *                 that it is one
  * permits         total of a semaphore; 0 for a lock
  * free_permits    below 0 if the total was made smaller while permits were held
- * unheld_permits  permits whose holder left no record, as Java's RSemaphore does
+ * unheld_permits  permits in use without a record of their holder: Java's RSemaphore writes none
  */
 #define RLOCK_INSPECTION_FIELDS(FIELD, LIST, OBJECT)                                               \
 	FIELD(KIND, kind, "kind")                                                                  \
@@ -928,12 +948,15 @@ RLOCK_API void rlock_inspections_free(struct rlock_inspection *inspections, size
 
 /* The progress of rlock_list. */
 struct rlock_list_progress {
-	uint64_t keys_read; /* approximately, keys of all types */
+	uint64_t keys_read; /* number of keys of all types that were read, approximately */
 	uint64_t locks_found;
-	/* After the last key of a server: its URL, or the cluster's node, and how many of its keys the user was denied. */
+	/*
+	 * In the report after the last key of a server that denied keys: the server's URL, in a cluster that of the node, and
+	 * how many of its keys the user was denied.
+	 */
 	const char *server;
 	uint64_t keys_denied;
-	/* Why keys were denied: one line, safe for a terminal. Empty: no key was, or the server has more keys. */
+	/* Why keys were denied: one line, safe for a terminal. Empty: no key was denied, or the server has more keys. */
 	const char *error;
 };
 
@@ -953,9 +976,10 @@ struct rlock_list_request {
 };
 
 /*
- * Find the locks that are held on each server, or on all masters of a cluster, and with_remembered also free ones. The call scans all keys, in slices that are too short to
- * delay other clients. A lock that is held during the whole scan is found once; other locks may be missed. Nothing is changed. Any hash
- * of numbers could be a lock, so a key is listed only if something else shows that it is one: see ground.
+ * Find the locks that are held on each server, or on all masters of a cluster. With with_remembered also find free locks whose
+ * last holder the server remembers. The call scans all keys, in slices that are too short to delay other clients. A lock that
+ * is held during the whole scan is found once; other locks may be missed. Nothing is changed. Any hash of numbers could be a
+ * lock, so a key is listed only if something else shows that it is one: see ground.
  * RLOCK_OK      all keys were scanned
  * RLOCK_EACL    a right is missing; or the user was denied each key that might be a lock
  * other status  the first failure; the remaining servers were scanned, except after RLOCK_CANCELLED
@@ -998,7 +1022,7 @@ RLOCK_API const char *rlock_hold_slots(const struct rlock_hold *hold, size_t ind
  */
 RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
-/* For a hold that another process renews: set when that process sent its last successful renewal. */
+/* For a hold that another process renews: set the time when that process sent its last successful renewal. */
 RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
 /*
  * For a hold that another process has acquired after rlock_hold_new: set the owner of the index-th name, as owners of the spec does.
@@ -1018,7 +1042,7 @@ RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms);
  * copied; its reason must not contain a newline, and is cut if it is long.
  */
 RLOCK_API void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_end *end);
-/* The TTL on the server after the last renewal. */
+/* The TTL in ms that the servers replied to the last renewal: the lowest one, if there are several servers. */
 RLOCK_API int64_t rlock_hold_ttl_ms(const struct rlock_hold *hold);
 /*
  * The sender (escaped) of a stop request that a renewal has found for this hold; NULL: none was found. The text belongs to hold.
