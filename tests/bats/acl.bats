@@ -8,14 +8,14 @@ load ../lib/rights
 
 setup_file() { start_server_at_port; }
 
-# without_each FUNCTION: calls FUNCTION once per right, in a subshell. Sets RIGHT, the missing right; URL, that logs in as a user
-# without it; and NAME, a prefix for the names of its locks.
+# without_each FUNCTION: calls FUNCTION once for each right, in a subshell. Sets RIGHT to the missing right; URL to one that logs
+# in as a user without it; and NAME to a prefix for the names of locks.
 without_each() {
 	local row rows=0 RIGHT NAME URL
 	read_all_rights
 	for row in "${!RIGHTS[@]}"; do
 		RIGHT=${RIGHTS[row]} NAME=nightly-$row- URL=$(url_of "user-$row")
-		# Without +eval nothing works until the server knows the scripts: password_rights.bats tests that.
+		# Skip +eval: without it nothing works until the server knows the scripts. password_rights.bats tests that.
 		[ "$RIGHT" != +eval ] || continue
 		# shellcheck disable=SC2068
 		redis acl setuser "user-$row" on ">$SECRET" resetkeys resetchannels -@all ${RIGHTS[@]:0:row} ${RIGHTS[@]:row+1} >/dev/null
@@ -30,14 +30,14 @@ without_each() {
 }
 
 in_row() {
-	# Remove the DEBUG trap of bats: it would slow down thousands of commands here.
+	# Remove the DEBUG trap of bats, which would slow down thousands of commands here.
 	trap - DEBUG
 	"$1"
 	wait
 }
 
-# Whether no key is left. A waiter that had no right to leave the queue of a fair lock stays in it until another client asks for that
-# lock, so this function asks for each of these locks first.
+# no_keys_after_other_calls: asks for each fair lock, then checks whether no key is left. A waiter without the right to leave the
+# queue of a fair lock stays in it until another client asks for that lock.
 no_keys_after_other_calls() {
 	local key
 	for key in $(redis keys 'redisson_lock_queue:*'); do
@@ -47,8 +47,8 @@ no_keys_after_other_calls() {
 	no_keys
 }
 
-# names_right TEXT: whether TEXT names the missing right and no other rule. If a script was denied a key, the server does not say
-# which one, so all rules for keys may be named.
+# names_right TEXT: whether TEXT names the missing right and no other rule. If the server denies a key to a script, it does not
+# say which one. So TEXT may then name all rules for keys.
 names_right() {
 	local named=' ' rest=$1
 	while [[ $rest =~ (^| )([+~\&][^ ,]*[^ ,:])(.*)$ ]]; do
@@ -63,12 +63,13 @@ names_right() {
 	esac
 }
 
-# try STATUS COMMAND [ARG...]: COMMAND must exit with STATUS, or with 77 and one line that names the right. Sets CODE.
+# try STATUS COMMAND [ARG...]: COMMAND must exit with STATUS, or with 77 and one line that names the missing right. Sets CODE to
+# its exit status.
 try() {
 	local wanted=$1 out
 	shift
 	CODE=0
-	# Ignore standard output: renew prints the TTL.
+	# Ignore standard output, on which renew prints the TTL.
 	out=$(exec timeout 60 "$@" 2>&1 >/dev/null) || CODE=$?
 	if [ "$CODE$out" = "$wanted" ]; then
 		return
@@ -97,7 +98,7 @@ free_locks() {
 		[ "$CODE" = 0 ] || rlock "$verb" -n --owner x --lease 20s "$NAME$verb"
 		try 0 rlock renew --owner x --lease 20s -u "$URL" "$NAME$verb"
 		try 0 rlock unlock --owner x -u "$URL" "$NAME$verb"
-		# A call that was denied the release leaves the lock until its lease ends.
+		# A call that could not release the lock for want of a right leaves it until its lease ends: break it.
 		[ "$CODE" = 0 ] || rlock unlock -q --force "$NAME$verb"
 	done
 }
@@ -126,7 +127,8 @@ held_by_others() {
 	without_each free_locks
 	without_each semaphores
 	without_each held_by_others
-	# No call of this test fails without these: CLIENT SETNAME and PUBSUB are optional, INFO is used for several servers only.
+	# No call of this test needs these rights: CLIENT SETNAME and PUBSUB are optional, and INFO is used only with several
+	# servers.
 	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e '+pubsub|numsub' -e +info -e +eval | sort >wanted
 	run -0 diff wanted <(sort -u named)
 }

@@ -23,7 +23,8 @@ finds() {
 	assert_line --regexp "^$1 +$2 +$3"
 }
 
-# limited RULE...: RLOCK_URL logs in as a user that has the rights of the manual and those that check needs, changed by these rules.
+# limited RULE...: creates a user with the rights of the manual and those that check needs, changed by these rules. Lets RLOCK_URL
+# log in as this user.
 limited() {
 	read_all_rights
 	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' +scan "$@" >/dev/null
@@ -49,7 +50,7 @@ limited() {
 	run -0 rlock check --json
 	assert_output --regexp '"level":"ok","subject":"role",.*"sound":true,"conclusion":"sound: locks can be relied on here, '
 	no_keys
-	# check prints colours on a terminal only.
+	# check prints colours only on a terminal.
 	export TERM=xterm
 	run -0 on_terminal 80 rlock check
 	assert_output --partial $'\e[32mok  \e[0m'
@@ -89,7 +90,7 @@ limited() {
 	no_keys
 }
 
-# paste_rights: runs the ACL lines that the output proposes, unchanged. The server must accept all of them.
+# paste_rights: runs the ACL lines that the output proposes, as they are. The server must accept all of them.
 paste_rights() {
 	sed -nE 's/^(BAD|note) +rights .*try: //p' <<<"$output" | redis-cli -s "$SERVER_SOCKET" >pasted
 	grep -q OK pasted
@@ -107,7 +108,7 @@ paste_rights() {
 		run -77 rlock run 'job of bob' -- true
 		run -0 rlock write "${asked/\*/7}" -- true
 	done
-	# If check is called without a pattern, its proposed rule grants commands only, and never all keys and channels.
+	# If check is called without a pattern, the rule that it proposes must only grant commands, not all keys and channels.
 	limited -@all resetkeys resetchannels +ping +info '+config|get'
 	run -77 rlock check
 	refute_output --regexp 'SETUSER .* [~&]'
@@ -115,7 +116,8 @@ paste_rights() {
 	redis acl setuser limited '~nightly*' >/dev/null
 	run -0 rlock check
 	finds note rights "not every name is allowed: rlock check 'PATTERN' tries the names that fit it\$"
-	# The server refuses a pattern after "all keys": a user that has all keys, but not all commands, gets no rule for keys.
+	# A user that has all keys, but not all commands, must get no rule for keys, since the server refuses a pattern after "all
+	# keys".
 	limited resetkeys resetchannels '~*' '&*' +@all -publish
 	run -77 rlock check 'nightly*'
 	paste_rights
@@ -126,7 +128,7 @@ paste_rights() {
 @test "check reports permits without a record of a holder, and what to do" {
 	run -0 rlock sem --permits 3 imports -- rlock check imports
 	finds ok permits 'imports: 2 of 3 free, none without a record of a holder$'
-	# Take two permits as threads of a Java service do through RSemaphore, which stores no record of a holder.
+	# Acquire two permits as threads of a Java service do by RSemaphore, which stores no record of a holder.
 	redis decrby imports 2 >/dev/null
 	run -0 rlock check imports
 	finds note permits 'imports: 2 of 3 have no record of a holder, .* try: rlock unlock --force imports$'
@@ -146,11 +148,12 @@ paste_rights() {
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock, memory"
 	run -78 rlock check --json
 	assert_output --partial '"sound":false,"conclusion":"NOT SOUND: '
-	# Retry: the used memory changes while the server frees buffers of clients.
+	# Retry, since the used memory changes while the server frees the buffers of clients.
 	wait_until 20 is_noted_as_nearly_full
 }
 
-# Sets maxmemory to 1/15 above the used memory; whether check then notes that memory is nearly full.
+# is_noted_as_nearly_full: sets maxmemory to a fifteenth more than the used memory. Whether check then notes that the memory is
+# nearly full.
 is_noted_as_nearly_full() {
 	local used
 	used=$(redis info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')
@@ -200,7 +203,7 @@ is_noted_as_nearly_full() {
 }
 
 @test "check notes that a server on another machine has no TLS or no password" {
-	# The kernel connects 0.0.0.0 to this machine, but rlock does not recognise it as a local address.
+	# Use 0.0.0.0: the kernel connects it to this machine, but rlock does not recognise it as a local address.
 	run -0 rlock check -u "redis://0.0.0.0:$PORT"
 	finds note url 'no TLS: any machine on the way'
 	finds note url 'no password: any machine that reaches the server'
@@ -239,7 +242,7 @@ site_config() {
 	finds note REDIS_URL '\(not shown\), from the environment: not used: rlock reads RLOCK_URL$'
 	refute_output --regexp 'note +RLOCK_RUNTIME_DIR|s3cret'
 	finds note url 'the default, since no server is named anywhere: each machine then locks on a server of its own'
-	# Only this note says that no server is named: the failure and the list of options do not repeat it.
+	# Exactly one line must say that no server is named: the failure and the list of options must not repeat it.
 	assert_equal "$(grep -c 'server is named\|server was named' <<<"$output")" 1
 	refute_output --partial SSL_CERT_FILE
 }
@@ -280,7 +283,7 @@ check_is_bad() {
 	no_keys
 	run -0 show_messages 'redisson_lock__channel'
 	assert_output --regexp 'redisson_lock__channel:\{nightly-[0-9a-f]{32}-north\} 0'
-	# A user that may only lock the name "nightly".
+	# Log in as a user that may only lock the name "nightly".
 	limited resetkeys ~nightly '~{nightly}:*' '~rlock_*' '~redisson_*'
 	run -0 rlock check nightly
 	finds ok lock 'one was acquired and released$'
@@ -304,7 +307,7 @@ check_is_bad() {
 	done
 }
 
-# No file of this server may have more than 1 KiB: its append-only file cannot be written.
+# start_server_with_full_file: no file of this server may have more than 1 KiB, so it cannot write its append-only file.
 start_server_with_full_file() {
 	mkdir appending
 	in_background bash -c 'trap "" XFSZ; ulimit -f 1; exec redis-server --port 0 --unixsocket "$PWD/appending/redis.sock" --save "" \

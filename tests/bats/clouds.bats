@@ -29,8 +29,8 @@ setup() {
 	export RLOCK_URL=unix://$SERVER_SOCKET
 }
 
-# contend VERB: a holder must keep its lock, and a waiter must acquire it afterwards. The waiter's -v messages show that it waits: PUBSUB
-# may be denied here.
+# contend VERB: a holder must keep its lock, and a waiter must acquire it afterwards. Recognise by the waiter's -v messages that
+# it waits, since a server may deny PUBSUB here.
 contend() {
 	local holder
 	rm -f end-commands stderr held
@@ -69,7 +69,7 @@ locks_of_all_kinds() {
 		SERVER_SOCKET=$(socket_of 1)
 		[[ $url = redis:* ]] || SERVER_SOCKET=$(socket_of 2)
 		locks_of_all_kinds
-		# -v reports this once, although the waiter had two connections.
+		# -v must report each denied command only once, although the waiter had two connections.
 		run -0 sed -n 's/.*: it denies/it denies/p' stderr
 		assert_output 'it denies CLIENT SETNAME: its list of clients does not name rlock'
 	done
@@ -85,7 +85,7 @@ locks_of_all_kinds() {
 	run -78 rlock run -t 1s --quorum 2 -u "$(urls_of 3) $(urls_of 3)?db=1 $(urls_of 1)" a -- touch ran
 	assert_one_line "^rlock: a: .*none of them renamed: ERR unknown command INFO\$"
 	refute file_exists ran
-	# With a quorum of all servers rlock does not ask how long they have run (INFO).
+	# If the quorum is all servers, rlock does not need INFO, by which it asks how long they have run.
 	run -0 rlock run -u "$(urls_of 1 2 3)" a -- true
 }
 
@@ -95,7 +95,8 @@ locks_of_all_kinds() {
 	on 4 contend run
 }
 
-# Renewals are 2 s apart, so the server has closed the connection before each renewal and before the release.
+# Renewals are 2 s apart, which is longer than the server lets a connection be idle. So it has closed the connection before each
+# renewal and before the release.
 @test "holders and waiters of any kind survive a server that closes idle connections" {
 	local verb
 	redis config set timeout 1 >/dev/null

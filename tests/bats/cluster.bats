@@ -95,7 +95,7 @@ name_at() {
 	assert_one_line "^rlock: a: cannot reach redis://127.0.0.1:$PORT/0: Connection refused$"
 	assert [ ! -e begun ]
 	takes_less_than 4 rlock run -u "redis+cluster://127.0.0.1:$PORT,127.0.0.1:$(port_of 3)" a -- true
-	# rlock sorts the nodes of the URL by address, so node 1 is the first one it connects to.
+	# rlock sorts the nodes of the URL by address, so it connects to node 1 first.
 	freeze_server 1
 	run -0 rlock run -w 20s --connect-timeout 0.5s "$name" -- true
 }
@@ -114,8 +114,8 @@ name_at() {
 
 # ---- waking ----
 
-# waiter_hears NODE COMMAND: a waiter for "a" must acquire the lock when COMMAND publishes on NODE. Without a message it would wait
-# for the end of the holder's lease, 30 s.
+# waiter_hears NODE COMMAND: a waiter for "a" must acquire the lock when COMMAND publishes on NODE. Without a message the waiter
+# would wait until the holder's lease of 30 s ends.
 waiter_hears() {
 	at_node_of a hold_by_foreign_client a
 	in_background rlock run a -- touch entered
@@ -243,7 +243,7 @@ choose_nodes() {
 	done
 }
 
-# is_kept NAME: whether the lock and its hold record have a TTL of about an hour, by --at-least.
+# is_kept NAME: whether --at-least keeps the lock: the lock and its hold record have a TTL of about an hour.
 is_kept() {
 	[ "$(redis exists "$1" "rlock_holds:{$1}")" = 2 ]
 	if [ "$(redis type "$1")" = hash ]; then
@@ -275,7 +275,7 @@ is_kept() {
 
 # ---- readers whose slot moves: their timeout keys move one by one ----
 
-# A reader holds "a" at node FROM; its slot will migrate to TO.
+# hold_to_read: a reader acquires "a" at node FROM. Tests then migrate the slot to node TO.
 hold_to_read() {
 	choose_nodes a
 	in_background rlock read -t 60s a -- run_until_ended
@@ -283,7 +283,7 @@ hold_to_read() {
 	TIMEOUT_KEY=$(on "$FROM" redis --scan --pattern '{a}:*:rwlock_timeout:1')
 }
 
-# Migrates the keys that requests name to TO; the timeout keys stay at FROM.
+# move_all_but_timeouts: migrates the keys that requests name to TO. The timeout keys stay at FROM.
 move_all_but_timeouts() {
 	local key
 	for key in a 'rlock_holds:{a}' 'rlock_ends:{a}'; do
@@ -296,7 +296,8 @@ complete_migration() {
 	end_migration a "$FROM" "$TO"
 }
 
-# says REPLY NODE COMMAND [ARG...]: whether NODE replies REPLY after ASKING, as to a client that was redirected.
+# says REPLY NODE COMMAND [ARG...]: whether NODE replies REPLY to COMMAND. ASKING is sent before, as by a client that was
+# redirected.
 says() {
 	[ "$(printf 'asking\n%s\n' "${*:3}" | on "$2" redis | tail -n 1)" = "$1" ]
 }
@@ -332,7 +333,7 @@ says() {
 			at=$TO
 		fi
 		end_commands
-		# The release is attempted at the new node, and must change nothing yet.
+		# The holder attempts the release at the new node, where it must change nothing yet.
 		stays_true_for 0.3 says 1 "$at" hlen 'rlock_holds:{a}'
 		says 2 "$at" hlen a
 		complete_migration

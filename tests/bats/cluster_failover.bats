@@ -6,8 +6,8 @@
 load ../lib/usual
 load ../lib/clusters
 
-# With a node timeout of 4 s the other nodes redirect to a dead node for a while. Node 4 is the replica of node 1, or the reverse.
-# Tests query node 2, which no test kills.
+# With a node timeout of 4 s, the other nodes redirect clients to a dead node for some time. Node 4 is the replica of node 1, or
+# node 1 that of node 4. Tests query node 2, which no test kills.
 setup_file() {
 	start_cluster 3 --cluster-node-timeout 4000
 	add_replica 4 1
@@ -17,7 +17,7 @@ setup_file() {
 	SERVER_SOCKET=$(socket_of 2)
 }
 
-# A test begins only when all nodes serve: the test before may have restarted one.
+# Begin a test only when all nodes serve, since the test before may have restarted one.
 setup() {
 	wait_until 30 cluster_is_up
 	directory_setup
@@ -36,7 +36,7 @@ name_at_node() {
 	rlock lock --owner ci-1 --lease 60s --replicas 1 "$NAME"
 	begin_migration "$NAME" "$NODE" 2
 	move_keys "$NAME" "$NODE" 2
-	# Node 2 has no replica.
+	# The name belongs to node 2, which has no replica, so --replicas 1 must fail.
 	run -69 rlock renew --owner ci-1 --replicas 1 "$NAME"
 	assert_one_line "^rlock: $NAME: .*replicas.*$"
 	run -0 rlock renew --owner ci-1 "$NAME"
@@ -69,7 +69,7 @@ name_at_node() {
 	local holder waiter url port number
 	port=$(port_of 3)
 	url=redis+cluster://127.0.0.1:$port
-	# The other nodes must keep serving when node 3 is down.
+	# Let the other nodes serve their slots also while node 3 is down.
 	for number in 1 2 3 4; do on "$number" redis config set cluster-require-full-coverage no; done
 	name_at_node 2
 	in_background rlock run -t 9s -u "$url" "$NAME" -- run_until_ended

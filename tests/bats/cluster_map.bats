@@ -4,7 +4,7 @@
 load ../lib/usual
 load ../lib/clusters
 
-# The nodes announce the ports 1 to 3, where nothing listens. NODES has one name for a slot of each node.
+# Start nodes that announce the ports 1 to 3, where nothing listens. Set NODES to three names, one for each node.
 setup_file() {
 	local name number
 	start_cluster 3
@@ -17,7 +17,7 @@ setup_file() {
 	wait_until 20 all_announce
 }
 
-# Whether all nodes redirect clients to the announced ports only.
+# all_announce: whether all nodes redirect clients only to the announced ports.
 all_announce() {
 	local number port
 	for number in 1 2 3; do
@@ -32,7 +32,7 @@ map() {
 	(IFS=,; echo "${maps[*]}")
 }
 
-# Prints the URL of one node. The node redirects requests for names of the other nodes.
+# one_node: prints the URL of one node, which redirects requests for names of the other nodes.
 one_node() {
 	echo "redis+cluster://127.0.0.1:$(port_of 1)"
 }
@@ -65,7 +65,7 @@ one_node() {
 	run -0 rlock check --config conf
 	assert_line "redis://127.0.0.1:$(port_of 3)/0: a node of the cluster"
 	end_commands
-	# The variable is set for all calls. For a call on another server check reports that the map is not used.
+	# A user may set the variable for all calls. If a call uses another server, check must report that the map is not used.
 	RLOCK_CLUSTER_MAP=$(map) run rlock check -u "redis://127.0.0.1:$(port_of 1)"
 	assert_line --regexp "^note +cluster-map +.*: not used: no URL names a cluster"
 }
@@ -77,7 +77,8 @@ one_node() {
 	wait_until 5 on 2 is_held "${names[1]}"
 	begin_migration "${names[1]}" 2 3
 	move_keys "${names[1]}" 2 3
-	# Poll for longer than the lease: node 2 redirects each renewal to node 3, by ASK, and after the migration by MOVED.
+	# Poll for longer than the lease. Meanwhile node 2 redirects each renewal to node 3: by ASK, and after the migration by
+	# MOVED.
 	stays_true_for 4 is_running "$PID"
 	end_migration "${names[1]}" 2 3
 	stays_true_for 4 on 3 is_held "${names[1]}"

@@ -41,7 +41,8 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	at_node_of c redis config resetstat
 	run -75 rlock run -n c b a -- touch begun
 	run -0 at_node_of c redis info commandstats
-	# The node of c does not serve the slots of the other names. It counts calls that it has denied as rejected_calls only.
+	# The node of "c" must have run no script, since it does not serve the slots of the other names. Calls that it has denied
+	# count only as rejected_calls.
 	refute_output --regexp 'cmdstat_eval(sha)?:calls=[1-9]'
 	assert [ ! -e begun ]
 	end_commands
@@ -56,7 +57,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 		holder=$PID
 		in_background rlock run -w 25s a b c -- true
 		wait_until 5 has_subscribed_waiter "$name"
-		# Give these calls a wait time: each attempt of the waiter holds the names in earlier slots for a moment.
+		# Give these calls a wait time, since each attempt of the waiter holds the names in earlier slots for a moment.
 		for other in a b c; do
 			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
 		done
@@ -119,7 +120,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	in_background rlock fair -w 60s --note 'the first' a b -- sh -c 'echo first >>order'
 	first=$PID
 	wait_until 10 at_node_of b has_queue_length b 1
-	# The waiter has released "a", which it cannot use before the busy name.
+	# The waiter must have released "a" again: it cannot use that name before it has the busy one.
 	wait_until 10 at_node_of a is_free a
 	run -75 rlock fair -w 2s a -- true
 	assert_one_line '^rlock: a: timed out after 2s: kept for the next waiter, the first \('
@@ -134,7 +135,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 }
 
 @test "when a node does not answer, the message names its lock, and the names on other nodes are free again" {
-	# RLOCK_URL names a node that answers, and leads to the others.
+	# Let RLOCK_URL name only the node of "a", which is not frozen: rlock learns the other nodes from it.
 	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
 	freeze_server "$(node_of b)"
 	run -69 rlock run -n --connect-timeout 2s a b c -- touch begun

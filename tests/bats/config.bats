@@ -4,7 +4,7 @@
 
 load ../lib/usual
 
-# RLOCK_URL is unset: only a configuration file names a server.
+# Unset RLOCK_URL, so that only a configuration file names a server.
 setup() {
 	directory_setup
 	SOCKET_URL=$RLOCK_URL
@@ -21,13 +21,13 @@ write_config() {
 	printf '%s\n' "$@" >"$CONFIG"
 }
 
-# locks_in DATABASE COMMAND [ARG...]: COMMAND, an rlock call without names, acquires its lock in this database.
+# locks_in DATABASE COMMAND [ARG...]: COMMAND, an rlock call without names, must acquire its lock in this database.
 locks_in() {
 	run -0 "${@:2}" a -- "$(command -v redis-cli)" -s "$SERVER_SOCKET" info keyspace
 	assert_line --partial "db$1:"
 }
 
-# refuses TEXT COMMAND [ARG...]: COMMAND, an rlock call without names, exits with 78 and one line with TEXT.
+# refuses TEXT COMMAND [ARG...]: COMMAND, an rlock call without names, must exit with 78 and one line with TEXT.
 refuses() {
 	run -78 "${@:2}" a -- touch ran
 	assert_output --partial "$1"
@@ -35,7 +35,8 @@ refuses() {
 	refute file_exists ran
 }
 
-# as_mode_allows COMMAND: runs COMMAND; as root, without the capabilities that ignore a file's mode.
+# as_mode_allows COMMAND: runs COMMAND so that the modes of files apply: if this user is root, without the capabilities that
+# ignore them.
 as_mode_allows() {
 	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 	exec "$@"
@@ -58,7 +59,7 @@ with_test_etc() {
 	locks_in 1 rlock run
 	echo "url = $SOCKET_URL?db=3" >"$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_CONFIG='' locks_in 3 rlock run
-	# This is the environment of cron.
+	# Use the environment that cron gives its jobs.
 	locks_in 4 env -i HOME="$HOME" LOGNAME=nobody PATH=/usr/bin:/bin SHELL=/bin/sh "$(command -v rlock)" run
 }
 
@@ -96,7 +97,7 @@ not to root or to the caller, and no other place names the server; give --url, o
 	: >"$CONFIG"
 	run with_test_etc rlock check --config "$CONFIG" -u "$SOCKET_URL"
 	assert_output --partial "/etc/rlock.conf, the default: not used: one file is read, and that is $CONFIG"
-	# Now rlock may not search the home directory either.
+	# Let rlock not even search the home directory.
 	chmod 700 home
 	locks_in 6 with_test_etc rlock run
 	chmod 000 etc/rlock.conf
@@ -128,13 +129,13 @@ check what is in it, then: chown 0 $CONFIG" rlock run
 	chmod 664 "$CONFIG"
 	chgrp 100 "$CONFIG"
 	refuses "its mode is 0664; check what is in it, then: chmod go-w $CONFIG" rlock run
-	# A file owned by root is accepted for all users.
+	# A file that belongs to root must be accepted for all users.
 	chmod 644 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
 	install -D "$CONFIG" home/.config/rlock.conf
 	refuses "home/.config/rlock.conf:1: ttl" as_user 4711 env -u RLOCK_CONFIG -u XDG_CONFIG_HOME HOME="$PWD/home" rlock run
 	chmod 664 "$CONFIG"
-	# The file's group has the same number as its owner: a private group.
+	# Give the file a group with the same number as its owner: such a group counts as the owner's private one.
 	chown 4711:4711 "$CONFIG"
 	refuses "$CONFIG:1: ttl" as_user 4711 rlock run
 	chown 4712:4711 "$CONFIG"

@@ -50,7 +50,7 @@ teardown() {
 	run -0 cmp bytes copy
 }
 
-# as_without SCRIPT: sh must print the same with and without rlock, but for the numbers of pipes.
+# as_without SCRIPT: sh must print the same with rlock as without it, apart from the numbers of pipes.
 as_without() {
 	sh -c "$1" 7</dev/null 8>out | sed 's/pipe:.*/pipe/' >without
 	rlock run a -- sh -c "$1" 7</dev/null 8>out | sed 's/pipe:.*/pipe/' >with
@@ -168,7 +168,8 @@ signals_with() {
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 9
 	wait_until 5 no_keys
-	# The kernel does not deliver fatal signals that process 1 sends to itself, so rlock exits with 128 + the signal.
+	# The kernel does not deliver a fatal signal that process 1 sends to itself. So an rlock that is process 1 must exit with
+	# 128 + the signal instead.
 	not_under_valgrind 'it takes a fatal signal that the kernel has not delivered for its end'
 	run -137 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -KILL $$'
 	run -143 "${first[@]}" --kill-child rlock run a -- sh -c 'kill -TERM $$'

@@ -40,7 +40,7 @@ holds_escapers() {
 
 @test "each process that escaped is terminated in time, before the lock is free, also when rlock or its renewer was killed" {
 	local status victim kinds options
-	# Several processes that keep forking and exiting: a scan of one process after the other can miss each of them.
+	# One row has several processes that keep forking and exiting, since a single scan of /proc can miss each of them.
 	while IFS='|' read -r status victim kinds options; do
 		# shellcheck disable=SC2086
 		holds_escapers "$victim" "$kinds" --grace 200ms $options
@@ -78,13 +78,13 @@ holds_escapers() {
 }
 
 @test "orphans are reaped while the command runs, so that the command is the renewer's only child" {
-	# Many processes that end at the same time, parents before and after their children.
+	# Start many processes that end at the same time: some before their children, some after them.
 	hold_for_script 'for i in $(seq 20); do
 		(sh -c "exit 3" & exit 0)
 		(setsid sh -c "(exit 5) & exit 4" &)
 		(sh -c "sh -c \"kill -9 \\$\\$\" & exit 0" &)
 	done; '"$REPORT_PID_AND_RUN" a
-	# pgrep counts zombies, too.
+	# pgrep also finds zombies, so there must be none.
 	wait_until 20 eval '[ "$(pgrep -P "$PID") $(pgrep -P "$RENEWER")" = "$RENEWER $COMMAND" ]'
 	end_commands
 	ended_with 0

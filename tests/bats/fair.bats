@@ -9,10 +9,11 @@ load ../lib/own_servers
 load ../lib/replicas
 load ../lib/clocks
 
-# With a port: only a URL with a port can name a user.
+# Give the server a port, since only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
 
-# scores_are_ahead NAME CONTENDER...: whether the waiters' scores are as Redisson's: 300 s ahead per position, not hours.
+# scores_are_ahead NAME CONTENDER...: whether the waiters' deadlines are like those of Redisson's: 300 s in the future for each
+# position, not hours.
 scores_are_ahead() {
 	local name=$1 contender position=0 score ahead
 	for contender in "${@:2}"; do
@@ -38,7 +39,7 @@ scores_are_ahead() {
 	are_waiting r2 r3
 	finish_contenders r1
 	run -0 show_messages redisson_lock__channel:end
-	# Leave out the lock's own channel, which notifies plain waiters.
+	# Leave out messages on the lock's own channel, which are for waiters of plain locks.
 	assert_equal "$(grep -vx 'redisson_lock__channel:{a} 0' <<<"$output" | uniq)" "redisson_lock__channel:{a}:$head 0
 redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	are_waiting r2
@@ -106,7 +107,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 		kill_contender "$number"
 	done
 	finish_contenders r0
-	# A contender that acquired the lock before its turn would keep it, and this wait would fail.
+	# A contender that acquired the lock too early would keep it, so this wait for another contender would fail.
 	for number in "${living[@]}"; do
 		wait_until_entered "$number" 15
 		finish_contenders "$number"
@@ -114,7 +115,8 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-# Waiters far back in a long queue poll seldom. So the first live one must learn in another way that those before it count as dead.
+# Waiters far back in a long queue poll seldom. So the first live one must learn without a poll of its own that those before it
+# count as dead.
 @test "when all waiters near the head are stopped, one behind them acquires the lock soon, and they keep their positions" {
 	local pids=()
 	start_holder r0 fair a
@@ -167,13 +169,14 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	RLOCK_URL=unix://$PWD/waiters.sock queue_fair_contenders r1 r2 r3 r4 r5
 	SERVER_SOCKET=$PWD/two/redis.sock
 	wait_until 5 queue_is a r1 r2 r3 r4 r5
-	# The heartbeats of all five waiters say that they are subscribed.
+	# Wait until the heartbeats of all five waiters on the new master say that the waiters are subscribed.
 	wait_until 5 eval '[ "$(redis hvals "rlock_waiters:{a}" | awk "\$4 > 0" | wc -l)" = 5 ]'
 	kill -s KILL "$MASTER"
 	wait_until 5 is_gone "$MASTER"
 	pause_for 2.5
 	promote_replica
-	# The new master gets these requests for the lock before any waiter has reached it.
+	# Send the new master requests for the lock before any waiter has reached it: they must not remove the waiters from the
+	# queue.
 	finish_contenders r0
 	run -75 rlock fair -n a -- true
 	queue_is a r1 r2 r3 r4 r5

@@ -19,20 +19,21 @@ unfreeze() {
 	kill -s CONT "$SERVER_PID"
 }
 
-# hold_and_listen NAME [OPTION...]: hold_in_background, with standard error in the file "stderr".
+# hold_and_listen NAME [OPTION...]: as hold_in_background, with standard error in the file "stderr".
 hold_and_listen() {
 	record_stderr rlock run "${@:2}" "$1" -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 }
 
-# wait_for_lock NAME [OPTION...]: a waiter whose command creates the file "ran"; standard error goes to the file "stderr". Sets PID.
-# Returns when it waits.
+# wait_for_lock NAME [OPTION...]: starts a waiter whose command creates the file "ran", with standard error in the file "stderr".
+# Sets PID. Returns when the waiter is queued.
 wait_for_lock() {
 	record_stderr rlock run "${@:2}" "$1" -- touch ran
 	wait_until 5 has_waiters "$1"
 }
 
-# end_without_messages PID...: end_commands; each rlock must exit with 0 and without a message, and leave no key.
+# end_without_messages PID...: ends the commands. Each of these rlocks must exit with 0 and without a message, and no key may be
+# left.
 end_without_messages() {
 	local pid
 	end_commands
@@ -67,7 +68,7 @@ end_without_messages() {
 	pause_for 3.4
 	unfreeze
 	wait_until 8 is_renewed a 9000
-	# Give up the server's real-time priority: its endless loop would leave no processor time to others.
+	# Take the server's real-time priority away: an endless loop in it would leave no processor time to others.
 	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
@@ -109,7 +110,8 @@ end_without_messages() {
 		empty) kill_server && start_own_server ;;
 		replica) redis replicaof 127.0.0.1 1 ;;
 		esac
-		# The loss is noticed at the next renewal, a third of the lease later. A replica may become a master again until the lease ends.
+		# rlock must notice the loss at its next renewal, which comes after a third of the lease. Not if the server is a
+		# replica: that may become a master again until the lease ends.
 		[ "$how" = replica ] || becomes_true_within 3 is_gone "$(family_member leader)"
 		takes_less_than 10 ended_with 76
 		family_is_gone
@@ -132,7 +134,7 @@ end_without_messages() {
 		ended_with 76
 		stderr_is_one_line '^rlock: a: lock lost at '
 		[ "$(redis pttl a)" -le "$ms" ]
-		# After the shorter lease the lock may have expired.
+		# Do not check the key of the shorter lease, which may have expired by now.
 		[ "$ms" = 5000 ] || assert_equal "$(redis hgetall a)" $'somebody\n1'
 		redis del a
 	done
@@ -143,7 +145,7 @@ end_without_messages() {
 	stderr_is_one_line '^rlock: a: lock lost before the command ended'
 }
 
-# lose_while_logging ARG...: the lock is lost while the command logs the signals that it gets; rlock must report the loss.
+# lose_while_logging ARG...: deletes the lock while the command logs the signals that it gets. rlock must report the loss.
 lose_while_logging() {
 	rm -f signals end-commands
 	record_stderr rlock run -t 3s "$@" a -- log_signals
@@ -167,7 +169,7 @@ lose_while_logging() {
 	refute grep -q TERM signals
 	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
 	stays_true_for 1 has_line_count signals 1
-	# The command ignores SIGTERM. After --max-run it is killed, although the lock is lost.
+	# The command ignores SIGTERM, so it must be killed after --max-run, also although the lock is lost.
 	ended_with 76
 	file_has_line signals TERM
 	file_contains stderr 'the command ran for 7s'
@@ -209,7 +211,7 @@ owner_has_nothing() {
 	wait_until 5 file_exists ran
 	ended_with 0
 	rm ran
-	# When its wait time is over, the waiter asks the server once more who holds the lock.
+	# At the end of its wait time the waiter asks the server once more who holds the lock.
 	hold_in_background b -t 3s
 	wait_for_lock b -w 5s
 	freeze
@@ -275,14 +277,14 @@ owner_has_nothing() {
 	wait "$PID" || :
 	pause_for 1.5
 	proxy refuse off
-	# The lease would expire more than 5 s later.
+	# Without a release the lease would end more than 5 s after this.
 	wait_until 5 is_free a
 }
 
 # ---- lost requests and replies ----
 
-# run_counted [OPTION...]: a command under the lock "a" must run once, with a hold count of 1; rlock must exit with its status and
-# leave no key.
+# run_counted [OPTION...]: runs a command under the lock "a". It must run once, and find a hold count of 1. rlock must exit with
+# the command's status, and leave no key.
 run_counted() {
 	run -7 --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
 	assert_equal "$output|$stderr" '1|'
@@ -326,7 +328,7 @@ run_counted() {
 # half a second to arrive.
 break_with_lost_reply() {
 	proxy spare look
-	# The connection is closed 300 ms later.
+	# The proxy closes the connection 300 ms after the request, instead of forwarding the reply.
 	proxy stall-reply "$RENEW"
 	record_stderr rlock unlock --force a
 	wait_until 5 owner_has_nothing ci
@@ -368,7 +370,7 @@ break_with_lost_reply() {
 		proxy $fault
 		run_counted -w 10s
 	done
-	# rlock must repeat the request without a wait time as well.
+	# rlock must repeat the request also with -n.
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
 	proxy drop-reply "$ACQUIRE" 1000
@@ -438,7 +440,7 @@ lock_behind_proxy() {
 	lock_behind_proxy
 	proxy blackhole on up
 	in_background rlock unlock --connect-timeout 30s --pid "$PID" a
-	# The renewer has ended: if unlock died now, the lock would last until the end of its lease.
+	# Wait until the renewer has ended: if unlock died now, nothing would release the lock before its lease ends.
 	wait_until 5 eval '[ -z "$(renewers)" ]'
 	kill -s TERM "$PID"
 	proxy cut
@@ -540,7 +542,7 @@ proxy_counts() {
 			assert_output "rlock: a: $RLOCK_URL?db=0 is a replica: it can grant no lock; name its master, or its sentinels: READONLY You can't write against a read only replica."
 		done
 	done
-	# Now the replica, which has lost its master, does not serve its data.
+	# Let the replica, which has lost its master, serve no data.
 	redis config set replica-serve-stale-data no
 	run -69 rlock run a -- touch ran
 	assert_one_line "^rlock: a: .* is a replica: it can grant no lock"

@@ -72,7 +72,7 @@ only_counters() {
 	assert_output ''
 	run -0 rlock unlock --owner job-1 a
 	token_is 45 a
-	# In the configuration file the option is ignored for read and write locks.
+	# In the configuration file, `fence` must be ignored for read and write locks.
 	echo 'fence = yes' >conf
 	RLOCK_CONFIG=$PWD/conf run -1 rlock write a -- printenv RLOCK_TOKEN
 	token_is 45 a

@@ -22,7 +22,7 @@ hold_path() {
 	wait_until 10 is_held "$(realpath -m "$1")"
 }
 
-# says STATUS STDOUT STDERR COMMAND [ARG...]: COMMAND must exit with STATUS and print this.
+# says STATUS STDOUT STDERR COMMAND [ARG...]: COMMAND must exit with STATUS, and print STDOUT and STDERR.
 says() {
 	run "-$1" --separate-stderr "${@:4}"
 	assert_equal "$output" "$2"

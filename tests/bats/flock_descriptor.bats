@@ -9,7 +9,8 @@ setup() {
 	FILE=$(realpath -m f)
 	mkdir link
 	ln -s "$RLOCK_BIN" link/flock
-	# Functions for the scripts: held prints whether the lock is held, soon_free waits until another machine can acquire it.
+	# Write functions for the scripts. held: prints whether the lock is held. soon_free: waits until a call on another machine
+	# can acquire the lock.
 	cat >functions <<-END
 		PATH=$PWD/link:$PATH
 		held() { redis-cli -s '$SERVER_SOCKET' exists '$FILE'; }
@@ -104,7 +105,7 @@ script() {
 	assert_output --regexp '^rlock: descriptor 0 '
 	run -64 sh -c 'exec 9>gone; rm gone; rlock flock 9'
 	assert_output --regexp '^rlock: descriptor 9: .*deleted'
-	# The file still exists under another name, but the name that was locked may be given to another file.
+	# The file still exists under another name. But a new file may get the name that would be locked, so rlock must refuse.
 	run -64 sh -c 'exec 9>gone; ln gone other; rm gone; rlock flock --fd 9 true'
 	assert_output --regexp '^rlock: descriptor 9: .*deleted'
 	run -0 sh -c 'exec 9>gone; rm gone; rlock flock -u 9'

@@ -46,7 +46,7 @@ teardown() {
 	wait_until 5 keeps_none
 }
 
-# Until its exec the command's process is also called rlock-renewer, so poll.
+# keeps_none: poll it, since until its exec the command's process is called rlock-renewer as well.
 keeps_none() {
 	run find "/proc/$(renewers)/fd" -type l -printf '%l\n'
 	[[ $output = *socket:* && $output != *pipe:* && $output != *mine* && $output != *"$BATS_TEST_FILENAME"* ]]
@@ -101,7 +101,7 @@ is_distrusted_when() {
 	chown 65534 "$other"
 	in_background setpriv --reuid=65534 --regid=65534 --clear-groups redis-server --port 0 --save '' \
 		--unixsocket "$other/sock" --unixsocketperm 777 --logfile /dev/null --dir "$other"
-	# Poll: redis-server creates the socket before it listens.
+	# Poll, since redis-server creates the socket before it listens on it.
 	wait_until 5 ask_redis "$other/sock" ping
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# rlock and its renewer when something blocks: an exec from a network file system that takes longer than the lease, a standard error or
-# a log that nobody reads. Neither renewals nor the end of rlock wait for these. (proc.bats: processes whose /proc files hang.)
+# rlock and its renewer when something blocks: an exec from a network file system that takes longer than the lease, or a standard
+# error or a log that nobody reads. Neither the renewals nor the end of rlock may wait for these. (proc.bats: processes whose
+# /proc files hang.)
 
 load ../lib/usual
 load ../lib/hold_processes
@@ -10,8 +11,8 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# run_late [OPTION...]: rlock starts ./late under the lock "a"; this exec blocks while the file "held-up" exists. Sets PID. Returns
-# while it blocks.
+# run_late [OPTION...]: starts an rlock with the command ./late under the lock "a". The exec of ./late blocks while the file
+# "held-up" exists. Sets PID. Returns while the exec blocks.
 run_late() {
 	local why status=0
 	not_under_valgrind 'it starts programs for itself'

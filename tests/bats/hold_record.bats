@@ -26,7 +26,8 @@ change_holder() {
 	assert_output 1
 }
 
-# Whether this process is in a time namespace: start times differ from those outside, so rlock records none.
+# in_time_namespace: whether this process is in a time namespace. rlock then records no start time, since start times differ from
+# those outside.
 in_time_namespace() {
 	[ -e /proc/self/ns/time ] && [ "$(readlink /proc/self/ns/time)" != 'time:[4026531834]' ]
 }
@@ -37,7 +38,7 @@ start_of() {
 	sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 20
 }
 
-# status_is EXPRESSION VALUE NAME: a Python expression over status --json of NAME has this value.
+# status_is EXPRESSION VALUE NAME: EXPRESSION, as for `json`, must have this VALUE for the output of status --json NAME.
 status_is() {
 	run -0 rlock status --json "$3"
 	assert_equal "$(json "$1")" "$2"
@@ -129,7 +130,7 @@ status_is() {
 	start_holder h run -t 60s a
 	kill_contender h
 	wait "${PIDS[h]}" || :
-	# Also change the start time: both processes may have started in the same clock tick.
+	# Change the start time as well, since both processes may have started in the same clock tick.
 	change_holder a "%.${PIDS[h]}%.%d+" ".$other.1"
 	touch changed
 	ended_with 0 "$other"

@@ -46,7 +46,8 @@ has_class() {
 	find_hold_processes
 	wait_until 10 has_class "$RENEWER" RR
 	touch flood
-	# Each signal wakes the renewer, which passes none on, as no process of the command has sent it.
+	# Flood the renewer with signals, each of which wakes it. It must pass none of them on, since no process of the command
+	# has sent them.
 	for _ in 1 2; do
 		in_background nice -n -20 python3 -IS -c 'import os, signal, sys
 while os.path.exists("flood"):
@@ -61,12 +62,13 @@ while os.path.exists("flood"):
 	local begin
 	for begin in : 'kill -s KILL $PPID'; do
 		run -0 bash -c 'rlock run a -- sh -c "$0"; times' "$begin; i=0; while [ \$i -lt 1000000 ]; do i=\$((i + 1)); done"
-		# The second line is the time of the children.
+		# The second line of `times` is the processor time of the children.
 		assert_line --index 1 --regexp '^([1-9]|0m([1-9]|0\.[1-9]))'
 	done
 }
 
-# The script runs in a PID namespace whose process 1 never waits for children. "zombies" then lists the processes that nobody reaped.
+# The script runs in a PID namespace whose process 1 never waits for its children. Its function "zombies" lists the processes that
+# were not reaped.
 @test "rlock leaves no zombie under a process 1 that reaps none, however it ends" {
 	needs_namespaces
 	cat >script <<-'EOS'

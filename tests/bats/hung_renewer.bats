@@ -95,10 +95,10 @@ wake_ups() {
 	needs_refuse
 	rlock lock --owner other -l 60s a
 	echo >hangs
-	# The renewer calls setsid when the command has started.
+	# Let the renewer hang in setsid, which it calls when the command has started.
 	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run -t 4s a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 has_waiters a
-	# rlock has gone to sleep when it has run for more than a second.
+	# Wait until rlock sleeps: in its first second it still wakes up.
 	pause_for 1.5
 	rlock unlock --owner other a
 	find_hold_processes
@@ -156,7 +156,7 @@ on_file_system() {
 	needs_hung_file_system
 	on_file_system bash -c 'ulimit -n 4096; for fd in {1000..2999}; do eval "exec $fd>mnt/f"; done; : >switches/flush
 		exec rlock run -t 3s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
-	# Wait long: bash must first open 2,000 files there.
+	# Wait for a long time, since bash must first open 2,000 files there.
 	wait_until 60 test -s command-pid
 	find_hold_processes
 	wait_until 10 grep -q flush switches/asked
@@ -201,7 +201,8 @@ on_file_system() {
 	wait_until 10 is_gone "$RENEWER"
 }
 
-# wait_on_file_system [OPTION...]: an rlock waits for the lock "a". Then its renewer hangs in the kernel, when it connects again.
+# wait_on_file_system [OPTION...]: starts an rlock that waits for the lock "a", and then closes its connections. When its renewer
+# connects again, it hangs in the kernel.
 wait_on_file_system() {
 	needs_hung_file_system
 	rlock lock --owner other -l 60s a

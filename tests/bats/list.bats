@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlock list: it finds the locks of rlock and of Redisson, of each kind, and no other hash, a few keys at a time so that other clients
-# are not delayed. And what monitoring needs: --held-for, for Nagios and the like, and --metrics, for Prometheus.
+# rlock list: it finds all kinds of locks of rlock and of Redisson, and no other hash. It reads a few keys at a time, so that
+# other clients are not delayed. And what monitoring needs: --held-for, for Nagios and the like, and --metrics, for Prometheus.
 
 load ../lib/usual
 load ../lib/rights
@@ -66,7 +66,7 @@ make_locks() {
 	redis hset apples red 3 green 4 >/dev/null
 	redis hset settings mode read width 80 >/dev/null
 	redis set text x >/dev/null
-	# A read lock without a timeout key is no lock.
+	# A hash like that of a read lock, but without a timeout key, is no lock.
 	redis hset readers mode read 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1 >/dev/null
 	hold_by_foreign_client java
 	acquire lock ci nightly
@@ -114,7 +114,7 @@ make_locks() {
 	assert_line "  $note"
 	assert_line "$long"
 	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +the long one$'
-	# All holders are too long: so is the header of their column.
+	# If no holder fits into its row, the header of the column must also be on a line of its own.
 	run -0 on_terminal 40 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS$'
 	assert_line --index 1 --regexp '^ +HOLDER$'
@@ -170,7 +170,7 @@ make_locks() {
 @test "list prints 40,000 locks with arbitrary bytes in their names, reading a few keys at a time, in little memory" {
 	make_locks 40000
 	redis config resetstat >/dev/null
-	# Limit the memory: a list of all locks would not fit.
+	# Limit the memory so that a list of all locks does not fit.
 	(
 		[ -n "${TESTS_UNDER-}" ] || ulimit -v 18000
 		rlock list 'n?1*' >listed
@@ -237,7 +237,7 @@ while part := stream.recv(65536):
 	assert_equal "$stderr" ''
 	run -1 rlock list --json --held-for 1h
 	assert_equal "$(json '[lock["name"] for lock in doc["locks"]], doc["complete"]')" "(['old'], True)"
-	# The lock of the Java service is left out: its age is unknown.
+	# The lock of the Java service must be left out, since its age is unknown.
 	run -1 rlock list --held-for 0
 	assert_equal "$(names)" 'old young '
 	run -69 --separate-stderr rlock list -u "unix://$PWD/none" --held-for 0 --metrics

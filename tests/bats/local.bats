@@ -47,7 +47,7 @@ no_local_server() {
 	run -7 rlock run -u local: a -- sh -c 'echo "done"; exit 7'
 	assert_output 'done'
 	SERVER=$(servers)
-	# The socket is enough to find the server.
+	# The socket alone must be enough to find the server.
 	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	run -0 rlock lock -u local: --pid $$ a
 	run -0 rlock unlock -u local: a
@@ -104,8 +104,8 @@ no_local_server() {
 }
 
 @test "the private server inherits neither the environment nor the descriptors of its caller" {
-	# redis-server overwrites its environment in /proc, so a wrapper records it before the exec. The wrapper writes to a pipe: rlock starts
-	# the server with a file size limit of 0.
+	# redis-server overwrites its environment in /proc, so a wrapper records the environment before the exec. The wrapper
+	# writes to a pipe, since rlock starts the server with a file size limit of 0.
 	mkfifo told
 	mkdir bin
 	printf '#!/bin/sh\nenv >"%s"\nexec %s "$@"\n' "$PWD/told" "$(command -v redis-server)" >bin/redis-server
@@ -157,8 +157,8 @@ has_socket() {
 	has_servers 1
 }
 
-# remains_only_server_after COMMAND...: COMMAND removes files of the private server. No second server may start until the first one was ended as
-# the message proposes.
+# remains_only_server_after COMMAND...: runs COMMAND, which removes files of the private server. No second server may start until
+# the first one has been ended in the way that the message proposes.
 remains_only_server_after() {
 	start_local
 	"$@"

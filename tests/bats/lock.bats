@@ -9,7 +9,7 @@ load ../lib/scripting
 
 # ---- held, and released ----
 
-# $( ) ends although the renewer runs, since the renewer keeps none of the caller's descriptors.
+# The renewer keeps none of the caller's descriptors, so $( ) ends although the renewer still runs.
 @test "a lock acquired for a script, also in \$( ), is held until the script unlocks it; nothing is printed and nothing is left" {
 	for shell in bash dash; do
 		run -0 timeout 60 "$shell" -c '
@@ -219,7 +219,7 @@ lose_lock() {
 	wait_until 5 is_gone "$PID"
 	before=$(processor_ticks "$renewer")
 	pause_for 2
-	# A busy loop would use about two hundred ticks.
+	# A busy loop would have used about two hundred ticks in this time.
 	(($(processor_ticks "$renewer") - before < 50))
 	kill -s CONT "$SERVER_PID"
 	wait_until 10 is_free a
@@ -294,7 +294,7 @@ processor_ticks() {
 	wait_until 12 file_exists told
 	is_held a
 	ttl_is_below a 2800
-	# Without the renewal the signal would have come in half of this time.
+	# Without the renewal the signal would have come after about half of this time.
 	(($(now_ms) - start > 4500))
 	wait_until 5 is_free a
 	is_running "$PID"

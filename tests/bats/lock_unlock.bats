@@ -163,12 +163,13 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 		$REDIS hvals a
 		rlock unlock a
 		$REDIS exists a'
-	# The other names are still unlocked when one of them is held by the run.
+	# If one of several names is held by the run around the script, unlock must still release the others.
 	script_prints "$BY_RUN 1 0" 'rlock run a -- sh -c "rlock lock --pid \$\$ b; rlock unlock a b; echo \$?; \$REDIS exists b"'
 }
 
 @test "inside a run whose renewer was killed unlock releases the inner lock, and then says that the run holds it" {
-	# Repeat: rlock orders the processes by their start times, and all may start in the same clock tick.
+	# Repeat this: rlock orders the processes by their start times, and only sometimes do all of them start in the same clock
+	# tick.
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		script_prints "0 2 $BY_RUN 1" 'rlock lock --pid $$ a
 			rlock run a -- sh -c "rlock lock --pid \$\$ a; kill -KILL \$PPID; rlock unlock a
@@ -228,7 +229,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	is_held a
 	is_held b
 	is_held c
-	# c was locked later, by a hold of its own.
+	# "c" was locked later than the other names, by a hold of its own.
 	rlock unlock --owner ci b c a
 	no_keys
 }
@@ -268,7 +269,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	local id
 	# The longest owner id that is allowed.
 	id=A.b_c-$(printf '9%.0s' {1..122})
-	# The lock does not belong to the process that acquired it for the owner.
+	# A lock that a process has acquired for an owner must not belong to that process.
 	run -1 bash -c 'rlock lock --owner "$0" --lease 1m a; rlock unlock a; exit' "$id"
 	run -0 rlock lock --owner "$id" --lease 2s -n a
 	has_hold_count a 2

@@ -82,7 +82,7 @@ objects() {
 @test "a wait that succeeds, times out or is ended by a signal is logged with its duration, and a busy lock is logged" {
 	hold_in_background a --note 'the holder'
 	run -75 rlock run -n --log log a -- true
-	# Wait long enough for the waiter to begin its sleep, also on a busy machine.
+	# Give a wait time that is long enough for the waiter to begin its sleep, also on a busy machine.
 	run -75 rlock run -qw 3s --log log a -- true
 	assert_equal "$(events)" 'busy a,waited a,timed_out a'
 	[[ $(field reason busy) = '"held by the holder ('* ]]
@@ -102,7 +102,8 @@ objects() {
 	assert_equal "$(field waited_ms acquired)" "$(field waited_ms waited)"
 }
 
-# Start many waiters at the same time, so that each is preempted at another point. A waiter may end without the server's reply.
+# Start many waiters at the same time, so that each is preempted at another point. The end of a wait may come while a reply is
+# missing.
 @test "a wait that timed out is never logged as shorter than --wait" {
 	local waiters=()
 	hold_in_background a
@@ -224,8 +225,8 @@ objects() {
 
 # ---- the system's log ----
 
-# with_daemon READS COMMAND [ARG...]: runs COMMAND with a /dev of its own, whose /dev/log is a test's socket, then prints what arrived
-# there. With READS 0 the socket is full.
+# with_daemon READS COMMAND [ARG...]: runs COMMAND with a /dev of its own, in which /dev/log is a socket of the test. Then prints
+# what has arrived there. With READS 0 the socket is full.
 with_daemon() {
 	unshare -rm sh -ec '
 		mkdir dev

@@ -60,14 +60,14 @@ kept_holds_go() {
 		wait_until 5 has_waiters "$verb"
 		run -0 rlock unlock --owner job "$verb"
 	done
-	# Without a notification the waiters would poll later than this.
+	# The waiters must end within 20 s: without a notification they would try again only later.
 	for verb in "${BACKGROUND[@]}"; do
 		wait_until 20 is_gone "$verb"
 		ended_with 0 "$verb"
 	done
 }
 
-# If the expired hold counted, the lock would stay held without a holder until the end of the longer lease.
+# An expired hold must not count. Otherwise the lock would have no holder, and still stay held until the longer lease ends.
 @test "an expired hold does not keep the lock when a longer hold of its owner is released" {
 	local verb
 	for verb in lock fair read write; do
@@ -107,7 +107,7 @@ kept_holds_go() {
 @test "a command of a command gets SIGTERM once when the outer one is terminated" {
 	record_stderr rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
 	wait_until 20 file_has_line signals ready
-	# Stop the inner rlock: it would take over from its renewer, and pass on a second SIGTERM.
+	# Stop the inner rlock: otherwise it would take over from its renewer, and pass a second SIGTERM on.
 	kill -STOP "$(<inner)"
 	wait_until 10 file_has_line signals TERM
 	stays_true_for 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'

@@ -43,7 +43,7 @@ values() {
 	rlock run -n a -- true
 	rlock lock --owner other -l 60s a
 	start_proxy
-	# CLIENT SETNAME is the first request of a connection.
+	# There are two requests, since the first one of each connection is CLIENT SETNAME.
 	run -75 rlock run -n a -- true
 	run -0 proxy count
 	assert_output --regexp '^connections=1 requests=2 '

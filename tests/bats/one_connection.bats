@@ -40,7 +40,8 @@ load ../lib/proxying
 	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 18s
 	wait_until 5 file_has_line signals ready
 	first=$(clients)
-	# The lease must be long: an attempt to renew is limited to a ninth of it, and the following steps must fit into that.
+	# The lease is long, since an attempt to renew is limited to a ninth of it, and the following steps must fit into that
+	# time.
 	proxy hold-reply "$RENEW"
 	wait_until 15 eval 'proxy state | grep -q held=1'
 	kill -s WINCH "$PID"

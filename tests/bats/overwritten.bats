@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Other programs overwrite keys of a lock: that lock is lost, locks of other names are not, and the foreign key is not touched.
+# Other programs overwrite keys of a lock. Then that lock is lost, locks of other names are not, and the key of the other program
+# is not changed.
 
 load ../lib/usual
 
@@ -109,7 +110,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 @test "a huge hold count of another owner costs no time and keeps no hold; as the owner's own count it is a lost lock" {
 	run -0 rlock read --owner job --lease 1m a
 	redis hset a workers 1000000000 >/dev/null
-	# A loop over the count would take minutes.
+	# A loop over the hold count would take minutes.
 	run -0 timeout 20 rlock renew --owner job a
 	run -0 timeout 20 rlock unlock --owner job a
 	no_keys

@@ -6,12 +6,12 @@ load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
 
-# The server requires a password for the default user.
+# want_password: makes the server require a password for the default user.
 want_password() {
 	redis config set requirepass "$SECRET" >/dev/null
 }
 
-# Creates the user ci, with a password and all rights. All other users may do everything without a password.
+# make_user: creates the user ci, with a password and all rights. The default user still has all rights without a password.
 make_user() {
 	redis acl setuser ci on ">$SECRET" allkeys allchannels +@all >/dev/null
 }
@@ -58,7 +58,7 @@ make_user() {
 	run -0 rlock lock --config rlock.conf --pid $$ a
 	run -0 rlock renew --config rlock.conf --pid $$ a
 	run -0 rlock unlock --config rlock.conf --pid $$ a
-	# The server has no password, and would deny any.
+	# No password may have been sent: the server has none, and would deny any.
 	run -0 redis info commandstats
 	refute_output --regexp 'cmdstat_auth|cmdstat_hello'
 }
@@ -126,11 +126,12 @@ make_user() {
 	END
 }
 
-# The server accepts clients without a password here: requests after a denied login would be carried out.
+# The server accepts clients without a password here. So if rlock sent requests after a denied login, the server would carry them
+# out.
 @test "a denied login or a missing database acquires no lock as another user or in another database" {
 	local option
 	make_user
-	# In the second round the server has loaded the scripts.
+	# Do this twice: in the second round the server knows the scripts.
 	for _ in 1 2; do
 		for option in -n '-w 2s --db 3' '--at-least 20s'; do
 			# shellcheck disable=SC2086
@@ -153,7 +154,7 @@ make_user() {
 	local code text option words
 	make_user
 	rlock lock --owner x --lease 20s a
-	# Load the scripts.
+	# Load the scripts into the server.
 	rlock renew --owner x --lease 20s a
 	rlock unlock --owner x warm || :
 	rlock unlock --force warm || :

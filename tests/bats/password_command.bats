@@ -14,7 +14,7 @@ setup() {
 	directory_setup
 	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
 	rotate first-t0ken
-	# Use a sleep time that no other process on this machine uses: has_hanging finds hanging commands by it.
+	# Let commands hang in a sleep with an argument that no other process on this machine has: by it has_hanging finds them.
 	NAP=3600.$$$RANDOM
 	NAP_COMMAND="^sleep ${NAP/./\\.}\$"
 	# The program "token" prints the current token, and records its call.
@@ -51,7 +51,7 @@ close_connections() {
 	redis client kill user ci >/dev/null
 }
 
-# is_renewed_by_another LEASE_MS: closes the connections; whether the lock was renewed, by a new connection with the new password.
+# is_renewed_by_another LEASE_MS: closes the connections. The lock must then be renewed over a new connection.
 is_renewed_by_another() {
 	close_connections
 	redis pexpire a $(($1 * 3 / 4)) >/dev/null
@@ -63,7 +63,7 @@ has_hanging() {
 	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
 }
 
-# has_children PID COUNT: zombies are counted.
+# has_children PID COUNT: whether the process has COUNT children, zombies included.
 has_children() {
 	[ "$(pgrep -cP "$1")" = "$2" ]
 }
@@ -76,7 +76,7 @@ has_children() {
 		run -0 rlock run --password-command "printf '$text'" a -- true
 		assert_output ''
 	done
-	# More output than fits into a pipe.
+	# Let the command print more than fits into a pipe.
 	run -0 rlock run --password-command 'x=first; echo "$x-t0ken" | cat; head -c 300000 /dev/zero' a -- true
 	assert_output ''
 	run -0 rlock run -v --password-command "$COMMAND" a -- sh -c 'env; ls -l /proc/self/fd'
@@ -155,7 +155,8 @@ has_children() {
 	assert_line --index 0 /
 	assert_line --index 1 caller
 	assert_line --index 2 0
-	# Descriptor 3 is the directory that ls reads. If standard input were closed, ls would get descriptor 0.
+	# Only the standard streams may be open, and descriptor 3, the directory that ls reads. If standard input were closed, ls
+	# would get descriptor 0 for that.
 	assert_line --index 3 '0 1 2 3'
 	assert_line --index 4 "$(sed -n 's/^SigBlk:\t//p' /proc/self/status)"
 	assert_line --index 5 "$(sed -n 's/^SigIgn:\t//p' /proc/self/status)"
@@ -163,7 +164,7 @@ has_children() {
 }
 
 @test "terminating COMMAND sends no signal to a password command, and --wait-all does not wait for it" {
-	# The password command of the second connection hangs, with an orphaned process. Both record a SIGTERM.
+	# Let the password command of the second connection hang, together with an orphaned process. Both would record a SIGTERM.
 	write_script hang 'trap "echo SIGTERM >>\"$HERE/signals\"" TERM' "sleep $NAP & wait; wait"
 	write_script hanging 'echo call >>"$HERE/calls"' \
 		'[ "$(wc -l <"$HERE/calls")" -eq 2 ] || exec cat "$HERE/token-now"' \
@@ -236,7 +237,7 @@ has_children() {
 	rm token-now
 	mkfifo token-now
 	is_renewed_by_another 3000
-	# The helper that read the file has ended.
+	# The helper that has read the file must have ended.
 	wait_until 5 has_children "$(renewer_of "$PID")" 1
 	end_commands
 	ended_with 0

@@ -6,7 +6,8 @@ load ../lib/usual
 load ../lib/rights
 load ../lib/passwords
 
-# all_of_kind VERB LOCK_VERB WAIT_VERB: does all that is possible with a lock of that kind.
+# all_of_kind VERB LOCK_VERB WAIT_VERB: does all that is possible with a lock of this kind: VERB runs a command, LOCK_VERB
+# acquires without one, WAIT_VERB waits.
 all_of_kind() {
 	local verb=$1 lock=$2 waiter=$3
 	run -0 rlock "$verb" -n nightly nightly2 -- ask_redis "$PORT" client list
@@ -15,7 +16,7 @@ all_of_kind() {
 	assert_output ''
 	run -0 rlock "$verb" --db 3 'nightly {x' -- rlock "$verb" --db 3 'nightly {x' -- true
 	run -0 rlock "$verb" --at-least 50ms nightly -- true
-	# A reader would not wait for a reader that --at-least keeps, so wait here until the lock is free.
+	# Wait until the lock is free, since a reader would not wait for a hold of a reader that --at-least keeps.
 	wait_until 5 no_keys
 	run -0 rlock "$lock" --owner x --lease 20s nightly
 	run -0 rlock renew --owner x --lease 20s nightly
@@ -57,7 +58,8 @@ all_of_kind() {
 
 @test "an acquisition is refused when two rights to undo it are missing, and nothing is left" {
 	local missing verb
-	# The scripts are flushed, so they must be sent. rlock fair tests its rights by joining the queue, and leaves it by LREM.
+	# The scripts are flushed, so rlock must send them. rlock fair tries its rights by joining the queue, which it leaves by
+	# LREM.
 	while read -r missing; do
 		redis acl deluser ci >/dev/null
 		create_limited_user

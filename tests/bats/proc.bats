@@ -6,8 +6,8 @@
 load ../lib/usual
 load ../lib/hold_processes
 
-# refuses_there WHAT COMMAND [ARG...]: COMMAND runs rlock in other surroundings. Each verb must exit with 71 and one line, and send no
-# request; and check must report /proc as bad because of WHAT.
+# refuses_there WHAT COMMAND [ARG...]: runs rlock by COMMAND, which gives it other surroundings. rlock must exit with 71 and one
+# line, and send no request. `check` there must report /proc as bad because of WHAT.
 refuses_there() {
 	local before verb
 	echo "$*" >&2
@@ -31,11 +31,12 @@ refuses_there() {
 	local others='/proc is that of another PID namespace; .*--mount-proc' none
 	needs_namespaces
 	refuses_there "$others" unshare --fork --pid --kill-child
-	# rlock enters a PID namespace with nsenter, while /proc still shows the outer one.
+	# Let rlock enter a PID namespace by nsenter, while /proc still shows the outer one.
 	in_background unshare --fork --pid --kill-child sh -c 'touch made; exec run_until_ended'
 	wait_until 5 file_exists made
 	refuses_there "$others" nsenter --target "$(pgrep -P "$PID")" --pid
-	# unshare --pid without --fork: rlock stays in the old namespace, which /proc shows; only its children are in the new one.
+	# Use unshare --pid without --fork: then rlock stays in the old namespace, which /proc shows, and only its children are in
+	# the new one.
 	refuses_there 'processes that start here belong to another PID namespace than /proc; unshare --fork --mount-proc' unshare --pid
 	is_running "$PID"
 	none=(unshare --fork --pid --mount-proc --kill-child sh -c 'mount -t tmpfs none /proc && exec "$@"' sh)

@@ -77,7 +77,8 @@ load ../lib/hold_processes
 		watch_family 8
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
 		kill -s CONT "$SERVER_PID"
-		# The leak sanitizer stops an ending process, and hangs if SIGCONT continues it.
+		# Send SIGCONT only to rlock, and only if it was stopped: the leak sanitizer stops a process that ends, and hangs
+		# if SIGCONT continues it.
 		[ "$victim" != PID ] || kill -s CONT "$PID"
 		ended_with 76
 		stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
@@ -95,7 +96,7 @@ load ../lib/hold_processes
 	in_background rlock run -t 3s a -- sh -c 'touch second; run_until_ended'
 	wait_until 10 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
-	# They must not wait for the grace time, which is longer.
+	# rlock and its renewer must not wait for the grace time, which is longer than this.
 	takes_less_than 20 ended_with 76 "${BACKGROUND[0]}"
 	stderr_is_one_line '^rlock: a: lock lost '
 	is_gone "$COMMAND"

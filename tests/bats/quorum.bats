@@ -8,21 +8,22 @@ load ../lib/usual
 load ../lib/quorum
 load ../lib/clocks
 
-# Leases are 9 s or less here, since a server that has run for a shorter time than the lease does not count. take_servers gives out
-# servers from 4 on.
+# A server that has run for a shorter time than the lease does not count. So let the servers become 10 s old, and use leases of 9
+# s or less. take_servers gives tests servers from number 4 on.
 setup_file() {
 	start_warm_servers 25
 	wait_until 20 is_older 25 10
 }
 
-# conf_for NUMBER...: prints the path of a configuration file with these servers and quorum = majority, which applies to them only.
+# conf_for NUMBER...: writes a configuration file with these servers and quorum = majority, and prints its path. That quorum
+# applies only to the servers in the file.
 conf_for() {
 	local file="$BATS_TEST_TMPDIR/conf-$*"
 	printf '%s\n' "url = $(urls_of "$@")" 'quorum = majority' 'ttl = 3s' 'connect-timeout = 20s' >"$file"
 	echo "$file"
 }
 
-# Replaces use_servers of servers.bash: the servers come from a configuration file.
+# use_servers NUMBER...: replaces that of servers.bash, and names the servers in a configuration file.
 use_servers() {
 	SERVERS=("$@")
 	RLOCK_CONFIG=$(conf_for "$@")
@@ -36,7 +37,7 @@ make_unreachable() {
 	use_servers "${SERVERS[@]}"
 }
 
-# waits_for_none COMMAND [ARG...]: COMMAND must not wait for a server that does not answer, which would take 20 s.
+# waits_for_none COMMAND [ARG...]: COMMAND must not wait for a server that does not answer. That would take 20 s.
 waits_for_none() {
 	takes_less_than 15 "$@"
 }
@@ -48,13 +49,14 @@ has_evaluated_more() {
 	[ "$(on "$1" calls_of evalsha)" -gt "$2" ]
 }
 
-# has_one_hold: whether one and the same hold is on all servers.
+# has_one_hold: whether all servers have the same hold.
 has_one_hold() {
 	[[ $(for number in "${SERVERS[@]}"; do on "$number" redis --raw hkeys 'rlock_holds:{a}'; done | uniq -c) =~ ^\ *3\ [0-9a-f]+$ ]]
 }
 
-# Another caller holds the lock on the third server only, and ends when that server has refused our caller. On a busy machine our caller
-# can stop asking before the third server is free. So one success of six rounds is enough.
+# Another caller holds the lock only on the third server, and ends when that server has refused our caller. Our caller then asks
+# that server again for some time. On a busy machine it may stop asking before the server is free, so one success in six rounds is
+# enough.
 @test "a lock that a majority granted is soon acquired on the server where another caller was faster" {
 	local verb completed evaluated other ours
 	for verb in run fair wlock; do
@@ -64,7 +66,8 @@ has_one_hold() {
 			other=$PID
 			wait_until 5 on 3 is_held a
 			evaluated=$(on 3 calls_of evalsha)
-			# The lease must be 9 s: the first renewal, which would also repair the server, comes after 3 s.
+			# With a lease of 9 s the first renewal comes only after 3 s. It would also acquire the lock on the third
+			# server.
 			in_background rlock "$verb" -t 9s a -- wait_until_true test -e end-ours
 			ours=$PID
 			wait_until 5 has_evaluated_more 3 "$evaluated"
@@ -90,7 +93,7 @@ has_one_hold() {
 	use_servers 1 2 3
 	freeze_server 2
 	waits_for_none run -7 rlock fair -n a -- sh -c 'exit 7'
-	# Although rlock may be queued on the other server, -v must call this request a release.
+	# -v must call the last request a release, although rlock may also be queued on the frozen server.
 	waits_for_none run -0 rlock run -v a -- true
 	assert_line --regexp ': asking to release'
 	has_keys_only_on 2
@@ -178,7 +181,7 @@ has_one_hold() {
 	end_commands
 	waits_for_none ended_with 7 "$holder"
 	stderr_is_empty
-	# Without a message the waiter would poll at the end of the lease, of which at least two thirds are left.
+	# Without a message the waiter would try again only at the end of the lease, of which at least two thirds are left.
 	wait_until 5 file_exists ran
 	ended_with 0
 	has_keys_only_on 2
@@ -296,7 +299,7 @@ has_one_hold() {
 	wait_until 10 on_each is_renewed a 6000
 	freeze_server 3
 	on 2 redis del a
-	# Keep it frozen during a whole attempt to renew, which begins within 2 s and lasts 1 s.
+	# Keep the third server frozen during a whole attempt to renew, which begins within 2 s and lasts 1 s.
 	pause_for 3
 	thaw_server 3
 	wait_until 15 on_each is_renewed a 5000
@@ -334,14 +337,14 @@ has_one_hold() {
 	local a b c holder
 	take_servers 3
 	a=${SERVERS[0]} b=${SERVERS[1]} c=${SERVERS[2]}
-	# The holder acquires the lock on a and b, as c cannot be reached.
+	# Let the holder acquire the lock only on a and b: c cannot be reached.
 	start_proxy_to "$c"
 	proxy_to "$c" refuse on
 	in_background rlock run -t 9s a -- run_until_ended
 	holder=$PID
 	wait_until 5 on "$a" is_held a
 	wait_until 5 on "$b" is_held a
-	# Keep this order: the holder must not reach c in between.
+	# Use these commands in this order, so that the holder cannot reach c in between.
 	proxy_to "$c" blackhole on
 	proxy_to "$c" refuse off
 	crash_server "$b"
@@ -386,7 +389,7 @@ restart_two() {
 	run -75 rlock run -nq -t 9s a -- touch ran
 	assert_output ''
 	[ ! -e ran ]
-	# Restart them again: they may have run for this lease already.
+	# Restart the two servers again, since they may have run for as long as this lease already.
 	restart_two
 	run -0 rlock run -v -w 20s -t 5s a -- true
 	assert_line --regexp '^rlock: a: waiting: [^ ]+ was started less than a lease ago$'
@@ -402,7 +405,8 @@ restart_two() {
 		wait_until 5 on_each is_held a
 		on "${SERVERS[1]}" redis del a
 		stays_true_for 1.5 family_runs
-		# No renewal may come between the two commands: it would restore what the first one has deleted.
+		# Wait until the lock has just been renewed, so that no renewal comes between the two commands: it would restore
+		# what the first one has deleted.
 		wait_until 5 on_each is_renewed a 3000
 		without_renewal "$PID" eval "$lose"
 		takes_less_than 10 ended_with 76
@@ -428,7 +432,8 @@ restart_two() {
 }
 
 
-# Two servers are frozen at first, so that the one whose clock is ahead answers first: it determines when the writer's wait has begun.
+# Two servers are frozen at first, so that the one whose clock is ahead answers first. Its reply determines since when the writer
+# waits.
 @test "a waiting writer comes before later readers although the clock of one server is an hour ahead" {
 	local writer reader
 	needs_wrong_clocks
@@ -453,7 +458,8 @@ restart_two() {
 	thaw_server 27
 	thaw_server 28
 	wait_until 10 on_each has_waiters a 1
-	# Another writer that acquires the lock deletes the reservation in the same way; the waiting writer must then make it again.
+	# Delete the reservation, as another writer does that acquires the lock. The waiting writer must make the reservation
+	# again.
 	on_each redis del 'rlock_writer:{a}' >/dev/null
 	wait_until 10 on_each redis_says 1 exists 'rlock_writer:{a}'
 	run -75 rlock read -n a -- true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Read and write locks: readers share, a writer is alone, waiters acquire the lock as soon as they may; the keys on the server; what is
-# refused; which hold is released. wake_queue.bats covers who comes next, model.bats random sequences and faults.
+# Read and write locks: readers share, a writer is alone, waiters acquire the lock as soon as they may; the keys on the server;
+# what is refused; which hold is released. wake_queue.bats tests which waiter comes next, model.bats random sequences and faults.
 
 load ../lib/usual
 load ../lib/contenders
@@ -55,7 +55,7 @@ is_refused() {
 	run -75 rlock write -n a -- true
 	run -0 rlock read -n a -- true
 	digest_keys | diff before -
-	# The Java reader's lease counts again, instead of rlock's longer one of 30 s.
+	# When rlock's reader has ended, the lock must last only for the Java reader's lease, and not for rlock's of 30 s.
 	ttl_between 10000 a 20000
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
 	redis hdel a "$JAVA" >/dev/null
@@ -87,7 +87,8 @@ is_refused() {
 	finish_contenders w
 	run -0 show_messages 'redisson_rwlock:{a}'
 	assert_equal "$(awk '{ print $2 }' <<<"$output" | xargs)" '0 between 1'
-	# The subscriber looks like a waiter of another program, for which the lock stays reserved a moment.
+	# Poll: the process that records messages looks like a waiter of another program, for which the lock stays reserved for a
+	# moment.
 	wait_until 5 no_keys
 }
 

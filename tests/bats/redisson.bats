@@ -5,7 +5,7 @@
 load ../lib/usual
 load ../lib/contenders
 
-# java_lock NAME [LEASE_MS]: one attempt. Prints nothing if the lock was acquired, else its TTL.
+# java_lock NAME [LEASE_MS]: makes one attempt. Prints nothing if the lock was acquired, else its TTL.
 java_lock() {
 	redis eval '
 		if redis.call("exists", KEYS[1]) == 0 or redis.call("hexists", KEYS[1], ARGV[2]) == 1 then
@@ -16,7 +16,7 @@ java_lock() {
 		return redis.call("pttl", KEYS[1])' 1 "$1" "${2:-30000}" "$JAVA"
 }
 
-# java_force_unlock NAME: prints the time of the server's clock at which it was done.
+# java_force_unlock NAME: breaks the lock, and prints when, by the server's clock.
 java_force_unlock() {
 	redis eval '
 		redis.call("del", KEYS[1])
@@ -44,7 +44,7 @@ java_has() {
 }
 
 @test "Java's release wakes a waiter within 100 ms; other messages do not let it acquire the lock" {
-	# Both times are of the server's clock. The best of 30 rounds counts, as a busy machine can be slow at times.
+	# Compare two times of the server's clock. Only the best of 30 rounds counts, since a busy machine can be slow at times.
 	local best=10000 freed had message
 	for _ in {1..30}; do
 		java_lock a

@@ -15,7 +15,8 @@ teardown() {
 
 VERBS=('run' 'fair' 'read' 'write' 'sem --permits 3')
 
-# each_is STATUS REGEXP URL...: each verb must exit with STATUS and one line that matches, with each of these URLs.
+# each_is STATUS REGEXP URL...: with each of these URLs, each verb of VERBS must exit with STATUS, and print one line that
+# matches.
 each_is() {
 	local url verb
 	for url in "${@:3}"; do

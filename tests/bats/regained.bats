@@ -6,7 +6,7 @@ load ../lib/usual
 load ../lib/quorum
 load ../lib/inspecting
 
-# Leases are 9 s or less here, since a server that has run for a shorter time than the lease does not count.
+# A server that has run for a shorter time than the lease does not count, so leases are 9 s or less here.
 setup_file() {
 	start_warm_servers 3
 	wait_until 20 is_older 3 11
@@ -29,7 +29,7 @@ record_on() {
 	on "$1" redis hvals "rlock_holds:{$2}" | cut -d ' ' -f 5-
 }
 
-# lose NUMBER: this server loses all data.
+# lose NUMBER: makes this server lose all its data.
 lose() {
 	on "$1" redis flushall
 }
@@ -119,7 +119,7 @@ regains_beside() {
 	wait_until 10 has_waiting 4 a
 	for number in 2 3; do
 		lose "$number"
-		# Renewals are 2 s apart: the second one from now comes after 4 s at most.
+		# Renewals are 2 s apart, so the second one from now comes within 4 s.
 		wait_until 8 has_field "$number" a "$field"
 	done
 	end_commands
@@ -129,7 +129,7 @@ regains_beside() {
 		ended_with 0 "${BACKGROUND[1]}"
 		BACKGROUND=("${BACKGROUND[0]}" "${BACKGROUND[@]:2}")
 	done
-	# Poll: the reservation for a waiter that has ended lasts for a second.
+	# Poll, since the reservation for a waiter that has ended lasts for a second.
 	wait_until 5 on_each no_keys
 }
 

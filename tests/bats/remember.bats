@@ -10,7 +10,7 @@ setup_file() { start_server_at_port; }
 
 NOW='[0-9-]{10}T[0-9:]{8}[+-][0-9:]{5}'
 
-# says_last NAME REGEXP: the lock must be free, and status must describe its last holder so.
+# says_last NAME REGEXP: the lock must be free, and what status says of its last holder must match.
 says_last() {
 	run -1 rlock status "$1"
 	assert_line --index 0 --regexp "^$1: .*free"
@@ -36,7 +36,7 @@ says_last() {
 	no_keys
 	rlock run --remember 1h nightly -- true
 	ttl_between 3500000 'rlock_last:{nightly}' 3600000
-	# A later release with a shorter --remember replaces the record.
+	# A later release with a shorter --remember must replace the record.
 	rlock run --remember 300ms nightly -- true
 	wait_until 10 no_keys
 	run -1 rlock status nightly

@@ -32,7 +32,7 @@ is_empty() {
 	run -0 bash -c 'rlock lock --replicas 1 --pid $$ a && rlock renew --replicas 1 a && rlock unlock a'
 	run -69 bash -c 'rlock lock --pid $$ a; rlock renew --replicas 2 a; code=$?; rlock unlock a; exit $code'
 	is_empty
-	# The permits were returned.
+	# The permits must have been returned.
 	run -0 rlock sem --replicas 1 --permits 3 --take 2 a -- ask_redis two/redis.sock get a
 	assert_output 1
 	run -69 rlock sem -n --replicas 2 --permits 3 a -- touch begun
@@ -79,7 +79,7 @@ is_empty() {
 	# Load the script into the server.
 	run -0 rlock run a -- true
 	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
-	# The first request only asks whether the lock is busy.
+	# Let the first request pass, which only asks whether the lock is busy.
 	proxy spare evalsha
 	proxy hold-reply evalsha
 	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun

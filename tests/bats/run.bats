@@ -60,7 +60,8 @@ load ../lib/proxying
 	hold_in_background a -t 3s
 	mapfile -t left < <(redis -r 400 -i 0.01 pttl a)
 	is_running "$PID"
-	# Where the TTL rises, left[i - 1] is the TTL just before a renewal. One renewal must be in time: a busy machine may delay the others.
+	# If left[i] is larger than left[i - 1], a renewal came between the two, and left[i - 1] is the TTL before it. At least
+	# one renewal must have been in time; a busy machine may have delayed the others.
 	for ((i = 1; i < ${#left[@]}; i++)); do
 		((left[i] <= left[i - 1] || left[i - 1] < 1300 || left[i - 1] > 2100)) || ((++in_time))
 	done
@@ -110,7 +111,7 @@ wakes_up_between() {
 	# 0.1 % of a day is 86 s.
 	hold_in_background a --lease 24h
 	wait_until 10 wakes_up_between "$(renewer_of "$PID")" 86000 $((86400 - 86))
-	# 7 is CLOCK_BOOTTIME, which runs while the machine sleeps.
+	# The only clock must be 7, CLOCK_BOOTTIME, which continues while the machine sleeps.
 	assert_equal "$(cat "/proc/$(renewer_of "$PID")"/fdinfo/* | grep ^clockid: | sort -u)" 'clockid: 7'
 }
 
@@ -219,7 +220,7 @@ wakes_up_between() {
 
 @test "a clean-up that takes longer than the lease keeps the lock, also with a slow network" {
 	start_realtime_proxy
-	# Longer than the interval between two scans of the processes that must end.
+	# Use a delay that is longer than the interval between two scans of the processes that must end.
 	proxy delay 230
 	record_stderr rlock run -t 4s --max-run 1s --grace 30s a -- sh -c '
 		trap "sleep 4.2; touch cleaned; exit 0" TERM

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
-# Hold files, and what others do to their directory: another user creates /tmp/rlock-UID first, or a cleaner of /tmp deletes files. The
-# tests use a user id that does not exist on this machine, since these directories are shared by the whole machine.
+# Hold files, and what others do to their directory: another user creates /tmp/rlock-UID first, or a cleaner of /tmp deletes
+# files. All tests on this machine share these directories, so use a user id that does not exist here.
 
 load ../lib/usual
 
-# Use a port: the other user cannot search the test's directory, where the socket is.
+# Give the server a port, since the other user cannot search the test's directory, in which the socket is.
 setup_file() { start_server_at_port; }
 
 setup() {
@@ -53,8 +53,8 @@ log_in() {
 	chown "${1:-$USER_ID}" "/run/user/$USER_ID"
 }
 
-# stranger_takes COMMAND...: STRANGER creates the user's directory in /tmp by COMMAND. Repeats it, since a renewal of the user's lock can
-# create the directory first.
+# stranger_takes COMMAND...: removes the user's directory in /tmp, and lets STRANGER create it by COMMAND. Repeats this until it
+# succeeds, since a renewal of the user's lock can create the directory first.
 stranger_takes() {
 	wait_until 10 takes_first "$@"
 }
@@ -124,7 +124,7 @@ without_renewal_time() {
 	local name
 	rlock lock --pid $$ -t 9s a
 	name=$(hold_file)
-	# Stop the renewers: a renewal would touch the file again.
+	# Stop the renewers, since a renewal would touch the file again.
 	kill -STOP "$(renewers)"
 	touch -d '20 days ago' "$name"
 	refute was_written

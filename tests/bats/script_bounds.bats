@@ -32,7 +32,7 @@ queue_dead_waiters() {
 	run -0 rlock fair -n a -- true
 	assert_output ''
 	assert_between 20 "$(calls_of evalsha)" 30
-	# Five commands per waiter, and none that reads all waiters.
+	# About five commands for each waiter are allowed, and no command that reads all waiters.
 	assert [ "$(commands_in_scripts)" -lt 150000 ]
 	no_keys
 }
@@ -75,7 +75,8 @@ readers() {
 			run "-$code" rlock $words
 			assert_equal "$(calls_of hgetall) $(calls_of hvals) $(calls_of hkeys)" '0 0 0'
 			few=${few:-$(commands_in_scripts)}
-			# Up to three times as many: on a busy machine a late reply makes rlock repeat a request.
+			# Allow three times as many commands, since on a busy machine a late reply can make rlock repeat a
+			# request.
 			assert_between 1 "$(commands_in_scripts)" $((3 * few))
 			assert_between $((count + 1)) "$(redis hlen a)" $((count + 2))
 			ttl_between 3500000 a 3600000
@@ -132,7 +133,7 @@ permits_of_strangers() {
 
 @test "a call with -n reclaims as many of 5,000 expired permits as it needs, in slices" {
 	permits_of_strangers 5000 -60000
-	# Set a negative count, as --resize can: after four slices there are still too few free permits.
+	# Set a negative number of free permits, as --resize can do: after four slices there are then still too few.
 	redis set s -3500 >/dev/null
 	run -0 rlock sem --permits 1500 --take 1000 -n s -- true
 	assert_output ''
@@ -146,12 +147,12 @@ permits_of_strangers() {
 	permits_of_strangers 5000 60000
 	redis config resetstat >/dev/null
 	run -75 rlock stop -w 1ms -q s
-	# One call reads the records, the others write the requests in slices.
+	# The first call reads the records. The others write the stop requests, in slices.
 	assert [ "$(calls_of evalsha)" -ge 6 ]
 	assert_equal "$(redis hkeys 'rlock_holds:{s}' | grep -c ':stop$')" 5000
 	redis config resetstat >/dev/null
 	run -75 rlock stop -w 2s -q s
-	# The records were read once; each poll then checks each hold by ZSCORE.
+	# The records must have been read only once. Each poll after that checks each hold by ZSCORE.
 	assert_equal "$(calls_of hgetall)" 1
 	assert_between 5000 "$(calls_of zscore)" 20000
 }

@@ -88,7 +88,8 @@ last_acquire() {
 @test "a dead holder's permit is free again when its lease ends, or, for Java's permit, 5 s after its deadline" {
 	start_holder h sem --permits 2 -t 3s a
 	kill_contender h
-	# Redisson's client may have a clock that is behind, so its permits are kept longer.
+	# Add a permit of Redisson's whose deadline is now. It must be kept for 5 s more, since the clock of Redisson's client may
+	# be behind.
 	redis eval '
 		redis.call("decrby", KEYS[1], 1)
 		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' "$(server_ms)" >/dev/null
@@ -137,7 +138,7 @@ last_acquire() {
 	for contender in r1 r2 r3; do
 		queue_contender $contender sem --permits 1 a
 	done
-	# Stop the later waiters: they could poll at the same moment.
+	# Stop the later waiters, which could otherwise try at the same moment.
 	stop_waiters "${PIDS[r2]}" "${PIDS[r3]}"
 	redis eval 'redis.call("incrby", KEYS[1], 1) redis.call("publish", KEYS[2], 1)' 2 a 'redisson_sc:{a}' >/dev/null
 	enters_when_woken r1
@@ -174,7 +175,7 @@ last_acquire() {
 
 # ---- slots ----
 
-# gets SLOTS OWNER [OPTION...]: the owner must acquire permits of "a", which has five, with these slots.
+# gets SLOTS OWNER [OPTION...]: OWNER must acquire permits of "a", which has five, and get these slots.
 gets() {
 	assert_equal "$(rlock sem -n --permits 5 --lease 1m --owner "${@:2}" a)" "$1"
 }
@@ -189,7 +190,7 @@ gets() {
 	rlock unlock --owner one a
 	gets '1 3 4' three --take 3
 	rlock unlock --owner two a
-	# A "slots" field in another format: it must be computed again from the records.
+	# Give the field "slots" another format. The slots in use must then be found from the records.
 	redis hset 'rlock_holds:{a}' slots 7 >/dev/null
 	gets 2 four
 	redis hdel 'rlock_holds:{a}' slots >/dev/null

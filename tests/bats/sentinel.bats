@@ -20,7 +20,7 @@ teardown_file() {
 setup() {
 	directory_setup
 	on 2 redis flushall >/dev/null
-	# Remove the service from all of them first: a sentinel with a later configuration would spread it to the others.
+	# Remove the service from all sentinels first: one with a later configuration would otherwise spread that to the others.
 	for number in 1 2 3; do ask_sentinel "$number" sentinel remove "$SERVICE"; done
 	set_master "$(port_of 1)"
 }
@@ -30,7 +30,7 @@ teardown() {
 	thaw_sentinels
 	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	for number in 1 2 3; do
-		# A sentinel without a password refuses the login, but then accepts the command.
+		# If a sentinel has no password, it refuses this login, but then carries out the command.
 		for password in SECRET OTHER; do
 			REDISCLI_AUTH=$password ask_sentinel "$number" acl setuser default nopass 2>/dev/null || :
 		done
@@ -64,7 +64,8 @@ server_at() {
 	echo "redis://127.0.0.1:$(port_of "$1")/0"
 }
 
-# refused STATUS URL TEXT: a call with -n must exit with STATUS and TEXT. rlock -n makes a second attempt, which must fail, too.
+# refused STATUS URL TEXT: a call with -n must exit with STATUS and one line with TEXT. It makes a second attempt, which must fail
+# as well.
 refused() {
 	run "-$1" rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
 	assert_one_line "^rlock: a: $3\$"
@@ -197,7 +198,7 @@ refused() {
 }
 
 @test "a grant that the sentinels do not confirm is released although the server is slow" {
-	# Before the release, its connection must be opened again, which takes longer here.
+	# The proxy makes it slow to open a connection, and rlock must open one again before it can release.
 	start_realtime_proxy tcp:127.0.0.1:0
 	proxy far 350
 	freeze_sentinels 1
@@ -214,7 +215,7 @@ refused() {
 	run -0 rlock status a
 	release_by_foreign_client a
 	on 2 release_by_foreign_client a
-	# A short lease: on a slow machine the lock that is refused below can stay until its lease ends.
+	# Set a short lease: on a slow machine the lock of the call that is refused below can stay until its lease ends.
 	echo 'ttl = 3s' >conf
 	export RLOCK_CONFIG=$PWD/conf
 	refused 69 "$RLOCK_URL" "the sentinels do not agree: 1 of 3 names $(server_at 2) \(config-epoch 99\), 2 of 3 name $(server_at 1) \(config-epoch 0\); wait for the end of a failover, or compare SENTINEL MASTER $SERVICE on each of them"

@@ -7,7 +7,7 @@ load ../lib/usual
 load ../lib/quorum
 load ../lib/proxying
 
-# take_servers gives out servers from 4 on.
+# take_servers gives tests servers from number 4 on.
 setup_file() { start_warm_servers 12; }
 
 # ---- what the servers store ----
@@ -124,7 +124,7 @@ names_all_servers() {
 
 @test "waiters acquire a fair lock in the order of the calls, and any lock after the release of a holder on only one server" {
 	local number holder
-	# Without a message the waiters would poll at the end of the lease.
+	# Without a message the waiters would try again only at the end of the lease.
 	hold_on_each a
 	holder=$PID
 	for number in 1 2 3; do

@@ -38,7 +38,7 @@ load ../lib/queue
 	wait_until 5 has_waiters b
 	queue_contender one run a
 	finish_contenders x
-	# The waiter for two names is woken as well, and leaves the free name to the next waiter.
+	# The waiter for two names is woken first, and must leave the free name to the next waiter.
 	enters_when_woken one
 	finish_contenders one
 	are_waiting w

@@ -10,7 +10,8 @@ setup() {
 	not_under_valgrind 'it runs short of descriptors and memory itself'
 }
 
-# LEAST: the standard streams and what the dynamic linker needs. MOST: more descriptors than rlock uses.
+# LEAST: a limit that only allows the standard streams and one descriptor, which the dynamic linker needs. MOST: more descriptors
+# than rlock uses.
 LEAST=4 MOST=20
 
 # with_descriptors COUNT COMMAND [ARG...]: runs COMMAND with a limit of COUNT descriptors; sets STATUS. Standard error goes to the file
@@ -45,7 +46,7 @@ with_descriptors() {
 			with_descriptors "$count" rlock "$action" --pid $$ a
 			[[ $STATUS = 0 || $STATUS = 71 ]]
 		done
-		# unlock failed before it removed the hold file, so it can be repeated.
+		# If unlock fails, it must not have removed the hold file, so that it can be repeated.
 		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a
 		no_keys
 		no_rlock_runs
@@ -78,7 +79,7 @@ refused() {
 			until grep -qs enter ledger; do :; done
 			kill -TERM $PPID
 			wait'; do
-		# assert_equal, since `run -143` in a condition would not fail the test.
+		# Check the status by assert_equal, since `run -143` in a condition would not fail the test.
 		assert_equal "$status" 143
 		run -0 overlap -g ledger 0
 		no_keys

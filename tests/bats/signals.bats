@@ -47,7 +47,8 @@ load ../lib/proxying
 	assert_equal "$(cat signals)" $'ready\nUSR1'
 }
 
-# how_it_ended COMMAND...: prints bash's message about a child that a signal has ended, one line; nothing if it exited.
+# how_it_ended COMMAND...: runs COMMAND as a child of bash. Prints the line that bash prints if a signal has ended it; nothing if
+# it exited.
 how_it_ended() {
 	LC_ALL=C bash -c '"$@"; :' bash "$@" 2>&1
 }
@@ -202,7 +203,7 @@ keys_are() {
 	[ "$(redis --raw keys '*' | LC_ALL=C sort | paste -sd ' ')" = "$*" ]
 }
 
-# has_no_answer_yet PID: whether the process has a socket and sleeps, that is waits for a reply.
+# has_no_answer_yet PID: whether the process waits for a reply: it has a socket, and sleeps.
 has_no_answer_yet() {
 	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 0 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
 }
@@ -212,7 +213,8 @@ has_no_answer_yet() {
 @test "a signal during the acquisition of a lock without a command ends it and leaves nothing" {
 	needs_refuse
 	local program calls stopped
-	# rlock is stopped before it forks the renewer, and the renewer when it has acquired the lock.
+	# In the first round rlock is stopped before it forks the renewer; in the second one the renewer is stopped when it has
+	# acquired the lock.
 	while read -r program calls; do
 		rm -f stopped
 		in_background refuse stopped "$program" "$calls" STOP 1 rlock lock --pid "$BASHPID" a
@@ -220,7 +222,7 @@ has_no_answer_yet() {
 		stopped=$(cut -d ' ' -f 4 stopped)
 		wait_until 5 is_stopped "$stopped"
 		kill -s TERM "$PID"
-		# Ignore a failure: rlock kills its stopped renewer after a second.
+		# Ignore a failure, since rlock kills a stopped renewer after a second.
 		kill -s CONT "$stopped" 2>/dev/null || :
 		takes_less_than 5 ended_with 143
 		no_keys

@@ -20,7 +20,7 @@ hold_as() {
 	wait_until 10 has_child "$PID" run_until_ended
 }
 
-# requester: prints the sender that requests of this test have: USER@HOST.
+# requester: prints the sender that stop requests of this test have: USER@HOST.
 requester() {
 	local name
 	# In a container the user may have no name.
@@ -82,7 +82,7 @@ none_held() {
 	assert_line 'rlock: a: stopped'
 	ended_with 124
 	assert_equal "$(<stderr)" "rlock: a: $(requester) asked to stop: terminating the command"
-	# Both sides log to the same file, in any order.
+	# Both processes log to the same file, in any order.
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,asked a,released a'
 	assert_equal "$(field reason released)" "\"stopped by $(requester)\""
 	assert_equal "$(field reason asked)" "$(requester)"
@@ -219,13 +219,13 @@ stops_with() {
 	redis set e 0 >/dev/null
 	redis set 'rlock_total:{e}' 1 >/dev/null
 	cannot_be_asked e "it is not rlock, but for example a Java client; end it there, then break all permits; $force e$"
-	# The other holders of the same lock are asked.
+	# If one holder of a lock cannot be asked, the others must still be asked.
 	rlock read --owner ci-7 --lease 60s g
 	hold_as read g
 	run -75 rlock stop g
 	assert_output --partial '(ci-7:0) cannot be asked'
 	ended_with 124
-	# The holder's processes are dead, and someone has removed the TTL of its lock.
+	# Kill the holder's processes, and remove the TTL of its lock.
 	hold_as run f
 	stop_waiters "$PID"
 	redis persist f >/dev/null

@@ -52,12 +52,12 @@ hold_logging() {
 	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: '
 }
 
-# The system calls before which the renewer is killed, one after the other. The child that becomes the command makes some of them, too;
-# if it is killed, the command was killed before it began.
+# The system calls before which the renewer is killed, one after the other. The child that becomes the command makes some of these
+# calls as well. If the child is killed instead, the command has ended before it began.
 CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setsid
 CALLS+=,timerfd_settime,timerfd_create,pidfd_open,pidfd_send_signal,prctl,signalfd4,rt_sigprocmask,exit_group
 
-# killed_at NUMBER: kills the renewer before call NUMBER of these, while it runs a command that exits with 7. Fails if the renewer made
+# killed_at NUMBER: kills the renewer before its call number NUMBER of CALLS. The command exits with 7. Fails if the renewer made
 # fewer calls.
 killed_at() {
 	local status=0
@@ -85,14 +85,14 @@ killed_at() {
 	done
 	[ ! -e wrong ] || fail "$(cat wrong)"
 	((number > 10)) || fail "only $number calls were made"
-	# The child makes few calls between fork and exec, so it was killed in few rounds only.
+	# The child makes few calls between its fork and its exec, so it may have been killed only in a few rounds.
 	(($(wc -l <commands_killed) <= 10)) || fail "$(wc -l <commands_killed) times the command did not run"
 	wait_until 5 no_keys
 	wait_until 5 no_rlock_runs
 }
 
-# A process of the command sends SIGTERM to the renewer, which passes it on by its first kill(2) and is then killed. rlock takes over
-# without knowing of that signal.
+# A process of the command sends SIGTERM to the renewer. The renewer passes it on by its first kill(2), and is then killed. rlock
+# takes over, and does not know of that signal.
 @test "when the renewer is killed just after it has sent SIGTERM, rlock terminates all of the command's processes" {
 	needs_refuse
 	KINDS=${ESCAPERS[*]} record_stderr refuse at rlock-renewer kill KILL 2 \
@@ -116,7 +116,7 @@ killed_at() {
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done
-	# The senders have ended before the stopped renewer reads the signals.
+	# Stop the renewer, so that it reads the signals only when their senders have ended.
 	kill -s STOP "$RENEWER"
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM; do
 		env kill -s "$signal" "$RENEWER"

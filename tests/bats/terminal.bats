@@ -5,8 +5,8 @@
 
 load ../lib/usual
 
-# in_terminal [SHELL]: runs SHELL under ptyrun, whose script is standard input. The output is what the terminal showed. Afterwards no key
-# and no rlock may be left.
+# in_terminal [SHELL]: runs SHELL under ptyrun, with the script on standard input. Prints what the terminal has shown. Afterwards
+# no key and no rlock may be left.
 in_terminal() {
 	local shell=("${1-bash}" -i)
 	[ "${shell[0]}" != bash ] || shell=(bash --norc --noprofile --noediting -i)
@@ -204,9 +204,9 @@ in_terminal() {
 	END
 }
 
-# survives_ctrl_z: standard input is a script that leads its session, with no shell to continue it, as under `ssh -t host`. The
-# script prints "begun", and is then sent Ctrl-Z and the line "one". Its command must still read that line, and print "got one".
-# The arguments are the lines for ptyrun after that.
+# survives_ctrl_z LINE...: runs the script on standard input as the leader of its session, as under `ssh -t host`: no shell can
+# continue it. When it has printed "begun", types Ctrl-Z and the line "one". Its command must still read that line, and print "got
+# one". Then ptyrun carries out the LINEs.
 survives_ctrl_z() {
 	{ echo "echo 'ready> '"; cat; } >job
 	run -0 ptyrun sh job < <(printf '%s\n' 'expect begun' 'key Z' 'send one' 'expect got one' "$@")
@@ -230,7 +230,7 @@ survives_ctrl_z() {
 
 @test "a background command that reads the terminal fails when no shell could give it the terminal, and its script continues" {
 	local before
-	# The command waits until the starting shell no longer owns the terminal.
+	# Let the command wait until the shell that started it does not own the terminal any more.
 	cat >script <<-'END'
 		rlock run a -- bash -c 'read -ra stat </proc/$$/stat
 			while [ "${stat[4]}" = "${stat[7]}" ]; do sleep 0.02; read -ra stat </proc/$$/stat; done

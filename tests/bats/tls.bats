@@ -36,7 +36,7 @@ trusted() {
 	rlock run --cacert "$CA" "$@"
 }
 
-# refused STATUS PATTERN [OPTION...]: rlock run must exit with STATUS and one line that matches, and not run its command.
+# refused STATUS PATTERN [OPTION...]: rlock run must exit with STATUS and one line that matches, without running its command.
 refused() {
 	run -"$1" rlock run "${@:3}" a -- touch begun
 	assert_one_line "^rlock: a: cannot (connect to|reach) rediss://localhost:$PORT/0: $2"
@@ -88,7 +88,7 @@ refused() {
 	mkdir authorities
 	cp "$CA" "authorities/$(openssl x509 -hash -noout -in "$CA").0"
 	cp "$CA" 'my ca.pem'
-	# The certificate is also valid for the address; valkeys:// is rediss://.
+	# The certificate is also valid for the server's address. valkeys:// means the same as rediss://.
 	run -0 rlock run -u "valkeys://127.0.0.1:$PORT" --cacert "$CA" a -- true
 	run -0 rlock run -u "rediss://localhost:$PORT?cacert=my%20ca.pem" a -- true
 	run -0 rlock run --cacertdir authorities a -- true
@@ -146,7 +146,8 @@ refused() {
 	run -0 redis acl log
 	assert_output ''
 	run -0 trusted a -- true
-	# Redis closes the connection of an unauthenticated client that sends a long request, and sends the reason just before.
+	# If a client that has not logged in sends a long request, Redis sends an error and closes the connection. rlock must
+	# still report the error.
 	for _ in {1..5}; do
 		run -77 env -u REDISCLI_AUTH rlock run --cacert "$CA" a -- touch begun
 		run -77 env REDISCLI_AUTH=wrong rlock run --cacert "$CA" a -- touch begun
@@ -168,8 +169,8 @@ refused() {
 	refused 78 'it has no version of TLS from 1\.2 on' --cacert "$CA"
 }
 
-# listen_in_clear WHAT: listens on PORT without TLS, and sends WHAT to a client that has sent something; closes if WHAT is empty. Sets
-# PORT and RLOCK_URL.
+# listen_in_clear WHAT: listens on a port without TLS. When a client has sent something, sends WHAT to it; if WHAT is empty,
+# closes the connection. Sets PORT and RLOCK_URL.
 listen_in_clear() {
 	choose_port
 	in_background python3 -IS -c '
@@ -297,7 +298,7 @@ connect_anew() {
 	cp new/ca.crt ca.pem
 	cp new/client.{key,crt} .
 	chmod 600 client.key
-	# The server loads its new files without a restart; then a client with the old authority is refused.
+	# Let the server load new files without a restart. It then refuses a client that has the old authority.
 	redis config set tls-ca-cert-file "$PWD/new/ca.crt" tls-cert-file "$PWD/new/server.crt" tls-key-file "$PWD/new/server.key" >/dev/null
 	run -78 rlock run --cacert "$CA" b -- true
 	run -78 rlock run --cacert new/ca.crt --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" b -- true

@@ -17,7 +17,7 @@ load ../lib/usual
 	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 300 -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\n–d\na{a}\n300'
 	run -0 rlock run --name e -- true
-	# After -n a number is a name if no other name follows.
+	# A number after -n must be taken as a name if no other name follows.
 	run -0 rlock run -n 300 -- printenv RLOCK_NAME
 	assert_output 300
 }

@@ -8,7 +8,8 @@ load ../lib/hold_processes
 
 setup() {
 	directory_setup
-	# A command with three leftover processes: a child, an orphan in its own session, and a child of such an orphan. It ends as END says.
+	# Create a command that leaves three processes running: a child, an orphan in its own session, and a child of such an
+	# orphan. The command itself ends as END says.
 	cat >leave <<-'EOS'
 		#!/bin/sh
 		run_until_ended >/dev/null 2>&1 3>&- & echo $! >>left
@@ -20,8 +21,8 @@ setup() {
 	chmod +x leave
 }
 
-# run_leave END [OPTION...]: `rlock run a` with the command ./leave; standard error goes to the file "stderr". Sets PID, and LEFT to the
-# pids of the leftover processes.
+# run_leave END [OPTION...]: starts `rlock run a` with the command ./leave, and standard error in the file "stderr". Sets PID, and
+# LEFT to the pids of the leftover processes.
 run_leave() {
 	rm -f left
 	END=$1 record_stderr rlock run "${@:2}" a -- ./leave
@@ -30,7 +31,7 @@ run_leave() {
 	BACKGROUND+=("${LEFT[@]}")
 }
 
-# wait_for_left END OPTION...: run_leave with --wait-all; returns when the command itself has ended.
+# wait_for_left END OPTION...: as run_leave, with --wait-all. Returns when the command itself has ended.
 wait_for_left() {
 	run_leave "$1" --wait-all "${@:2}"
 	wait_until 20 has_no_child "$PID" leave
@@ -100,7 +101,7 @@ nothing_left_runs() {
 @test "while --wait-all waits for an idle daemon rlock and its renewer sleep" {
 	not_under_valgrind 'it makes calls of its own'
 	wait_for_left :
-	# Poll: the first seconds have work of the start.
+	# Poll, since in the first seconds the two still have work to do after their start.
 	wait_until 20 wake_rarely "$PID" "$(renewer_of "$PID")"
 	end_commands
 	ended_with 0
@@ -119,7 +120,8 @@ wakes() {
 	awk '/^voluntary_ctxt_switches/ { sum += $2 } END { print sum }' "${files[@]/#//proc/}"
 }
 
-# hold_nested: rlock with --max-run holds "a" for a nested rlock, which holds "b" for a command that ignores SIGTERM. Sets INNER.
+# hold_nested: starts an rlock with --max-run that holds "a" for a nested rlock, which holds "b" for a command that ignores
+# SIGTERM. Sets INNER.
 hold_nested() {
 	in_background rlock run --max-run 6s --grace 500ms a -- rlock run b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
@@ -156,7 +158,7 @@ hold_nested() {
 	wait_until 10 has_child "$PID" run_until_ended
 	before=$(reads_of "$renewer")
 	pause_for 3
-	# A scan takes 80 reads, and each end of a process some.
+	# This allows for scans of /proc, each of which takes 80 reads, and some reads for each process that ends.
 	(($(reads_of "$renewer") - before < 10000)) || fail "read $(($(reads_of "$renewer") - before)) times"
 	end_commands
 	ended_with 0

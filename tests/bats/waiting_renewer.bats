@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# While a lock is waited for, the renewer sends the requests and rlock waits for its renewer. One of them is killed or stopped: the wait
-# continues at the same position, or it ends and leaves nothing.
+# While a lock is waited for, the renewer sends the requests and rlock waits for its renewer. If one of the two is killed or
+# stopped, the wait must continue at the same position, or end and leave nothing.
 
 load ../lib/usual
 load ../lib/hold_processes
 load ../lib/proxying
 
-# wait_behind VERB [OPTION...]: another owner holds "a" until release_other, and an rlock waits for it; standard error goes to the file
-# "stderr". Sets PID and RENEWER.
+# wait_behind VERB [OPTION...]: lets another owner hold "a" until release_other, and starts an rlock that waits for it, with
+# standard error in the file "stderr". Sets PID and RENEWER.
 wait_behind() {
 	rlock "${1/#run/lock}" --owner other -l 60s a
 	record_stderr rlock "$1" "${@:2}" a -- sh -c "$REPORT_PID_AND_RUN"
@@ -81,8 +81,8 @@ waiting_ids() {
 	stderr_is_one_line '^rlock: a: timed out after 6s'
 }
 
-# grant_unheard SCRIPT: an rlock, with SCRIPT as its command, waits for a lock of another owner. Then the server grants the lock, but the
-# proxy holds the reply. Sets PID and RENEWER.
+# grant_unheard SCRIPT: starts an rlock with SCRIPT as its command, which waits for a lock of another owner. Then the server
+# grants it the lock, but the proxy holds the reply. Sets PID and RENEWER.
 grant_unheard() {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
@@ -113,7 +113,8 @@ grant_unheard() {
 @test "a command whose renewer is killed before the exec is started once, and rlock waits for it" {
 	needs_refuse
 	local command
-	# The fourth getpid in processes named rlock-renewer is made by the command's process, before its pid is recorded.
+	# Stop the command's process before its pid is recorded: there it makes the fourth getpid of the processes named
+	# rlock-renewer.
 	record_stderr refuse stopped rlock-renewer getpid STOP 4 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
 	wait_until 10 test -s stopped
 	command=$(cut -d ' ' -f 4 stopped)
@@ -149,7 +150,7 @@ grant_unheard() {
 	wait_until 5 waits_in_queue 1
 	wait_until 5 has_renewer "$PID"
 	RENEWER=$(renewer_of "$PID")
-	# No command is started while rlock is stopped.
+	# Stop rlock: the renewer does not start the command while rlock is stopped.
 	kill -s STOP "$PID"
 	release_other
 	wait_until 5 is_held a
@@ -183,7 +184,7 @@ grant_unheard() {
 		proxy release
 		kill -s "$signal" "$PID"
 		wait_until 5 eval 'is_gone "$PID" || has_no_pending_signals "$PID"'
-		# Ignore a failure: rlock kills its stopped renewer after a second.
+		# Ignore a failure, since rlock kills a stopped renewer after a second.
 		kill -s CONT "$RENEWER" 2>/dev/null || :
 		ended_with $((128 + $(kill -l $signal)))
 		wait_until 5 no_rlock_runs
@@ -215,7 +216,7 @@ grant_unheard() {
 	kill -s STOP "$PID"
 	wait_until 5 is_stopped "$PID"
 	release_other
-	# The renewer, which is not stopped, acquires the lock.
+	# The renewer, which is not stopped, must acquire the lock.
 	wait_until 5 is_held a
 	# If possible, keep rlock's processor busy with a real-time process: rlock then cannot die immediately, while its renewer polls it every
 	# tenth of a second.

@@ -9,8 +9,8 @@ load ../lib/contenders
 
 setup_file() { start_server_at_port; }
 
-# hold_each: an owner without a process holds locks named "run", "several", "fair" and "sem", each of that kind: a waiter cannot see that
-# this holder has ended.
+# hold_each: acquires plain locks "run" and "several", a fair lock "fair" and a semaphore "sem" for an owner without a process. So
+# no waiter can find that this holder has ended.
 hold_each() {
 	local words
 	for words in 'lock run' 'lock several' 'fair fair' 'sem --permits 1 sem'; do
@@ -57,7 +57,8 @@ release_each() {
 	wait_until 5 has_child "$PID" run_until_ended
 	record_stderr rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
-	# Change the record without a message: as the first in its queue, the waiter makes no attempt before its wait time or the TTL ends.
+	# Change the record, and publish no message: the waiter, as the first in its queue, makes no attempt until its wait time
+	# or the TTL ends. Then it must read the new record.
 	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
 		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
 	ended_with 75
@@ -188,7 +189,8 @@ ends_with_words() {
 
 # ---- a wait that ends ----
 
-# wait_in_each: starts a waiter of each kind for a held lock, which becomes the last one in its queue; pids are in WAITERS.
+# wait_in_each: starts a waiter of each kind for a held lock, and waits until it is the last one in its queue. Sets WAITERS to the
+# pids.
 wait_in_each() {
 	local verb
 	WAITERS=()
@@ -210,7 +212,7 @@ nobody_waits() {
 	[ -z "$(redis keys 'rlock_queue:*')$(redis keys 'redisson_lock_queue:*')" ]
 }
 
-# end_each: ends all of WAITERS; none may be in a queue then.
+# end_each: ends all of WAITERS. Then none of them may be in a queue.
 end_each() {
 	local pid
 	kill -s TERM "${WAITERS[@]}"

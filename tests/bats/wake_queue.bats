@@ -9,8 +9,8 @@ load ../lib/proxying
 
 # ---- how much a release costs ----
 
-# Some waiters may poll at the moment of a release and acquire the lock first, more often on a busy machine. If each release woke all
-# waiters, there would be 210 wake-ups.
+# Allow more than 20 wake-ups: some waiters may try at the moment of a release and acquire the lock first, more often on a busy
+# machine. If each release woke all waiters, there would be 210.
 @test "each release wakes one of twenty waiters, also a release by Redisson" {
 	local woken
 	hold_by_foreign_client a
@@ -35,7 +35,7 @@ load ../lib/proxying
 	finish_contenders h
 	wait_until 5 is_free a
 	kill_with_renewers "${PIDS[first]}"
-	# Waiting for the end of the lease would take 30 s.
+	# If the waiter were not woken, it would acquire the lock only when the lease of 30 s ends.
 	wait_until_entered second 7
 	queue_contender third run a
 	queue_contender fourth run a
@@ -86,8 +86,9 @@ load ../lib/proxying
 	wait_until 5 no_keys
 }
 
-# turn_begins MS: whether the lock is no longer held for writing. Sets TURN_MS to the TTL of the next turn (the reservation for a waiter),
-# and sets that TTL to MS in the same script, since a turn lasts for a second only, and the next call may start late. 0: unchanged.
+# turn_begins MS: whether the lock is no longer held for writing. Sets TURN_MS to the TTL of the next turn, which is the
+# reservation for a waiter. Also sets that TTL to MS, unless MS is 0. The same script does this, since a turn lasts only for a
+# second, and another call could come too late.
 turn_begins() {
 	ask_server eval '
 		if redis.call("exists", KEYS[1]) == 1 and redis.call("hget", KEYS[1], "mode") ~= "read" then
@@ -100,7 +101,8 @@ turn_begins() {
 		return turn_ms' 2 a 'rlock_turn:{a}' "$1" && TURN_MS=$ANSWER && [ "$TURN_MS" != held ]
 }
 
-# is_woken_late VERB HOLDER MS: a waiter that has waited for more than 2 s is woken, and stopped before it can act. Its turn lasts for MS.
+# is_woken_late VERB HOLDER MS: lets a waiter wait for more than 2 s, wakes it, and stops it before it can act. Its turn lasts for
+# MS.
 is_woken_late() {
 	start_holder h "$2" a
 	queue_contender waiter "$1" a
@@ -180,7 +182,8 @@ comes_from_afar() {
 	no_keys
 }
 
-# come_and_go HOW VERB COUNT SECONDS: COUNT shells acquire the lock again and again, for SECONDS each time, until the file "enough" exists.
+# come_and_go HOW VERB COUNT SECONDS: starts COUNT shells, which acquire the lock again and again, for SECONDS each time, until
+# the file "enough" exists.
 come_and_go() {
 	local number
 	for ((number = 0; number < $3; number++)); do
@@ -193,14 +196,14 @@ come_and_go() {
 
 @test "readers and writers that come and go starve nobody, and a writer is always alone" {
 	not_under_valgrind 'its waiters do not join the queue in time'
-	# One or another reader always holds the lock, so without precedence a writer would starve.
+	# With five readers, at least one always holds the lock, so a writer without precedence would starve.
 	come_and_go read read 5 1
 	wait_until 20 stays_true_for 1.5 is_held a
 	run -0 rlock write -w 20s a -- check_sharing write
 	come_and_go write write 3 0.05
 	for _ in 1 2 3; do
 		run -0 rlock read -w 20s a -- check_sharing read
-		# After its part as the writer the command keeps the lock as a reader.
+		# After it has written, the command acquires the lock as a reader, too.
 		run -0 rlock write -w 20s a -- sh -c 'check_sharing write; rlock read a -- rlock read a -- true'
 		run -0 bash -c 'rlock read --pid $$ a && check_sharing read && rlock unlock a'
 	done
@@ -220,14 +223,14 @@ others_have_turn() {
 }
 
 @test "after a release by rlock, waiters of other programs have time to acquire the lock" {
-	# A subscriber of the lock's channel that makes no attempt, as a waiter of Redisson.
+	# Start a subscriber of the lock's channel that makes no attempt. It looks like a waiter of Redisson's.
 	in_background redis-cli -s "$SERVER_SOCKET" subscribe 'redisson_lock__channel:{a}'
 	wait_until 5 has_subscribers 1
 	wait_until 5 others_have_turn
-	# A call without a wait acquires the free lock in spite of the reservation.
+	# A call with -n must acquire the free lock in spite of the reservation.
 	run -0 rlock run -n a -- true
 	wait_until 5 others_have_turn
-	# A call with a wait acquires the lock when the reservation has expired.
+	# A call that waits must acquire the lock when the reservation has expired.
 	run -0 rlock run -w 2s a -- true
 	kill "${BACKGROUND[0]}"
 	wait_until 5 no_keys
