@@ -183,7 +183,7 @@ struct round {
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
-	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 32];
+	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 64];
 
 	for (size_t i = 0; i < round->count; i++) {
 		const struct stopping *stopping = &round->names[i];
@@ -194,15 +194,18 @@ static void report_waiting(const struct round *round, enum message_level level, 
 			if (!hold->can_be_asked)
 				continue;
 			/*
-			 * Print the remaining lease of a holder that runs. Before the lease ends, the holder renews it,
-			 * and so reads the request.
+			 * Print the remaining lease. Before the lease ends, a holder that runs renews it, and so reads the
+			 * request. If its process has ended, the lock is free when the lease ends.
 			 */
+			(void)duration_print_rough(hold->ttl_ms, left);
 			if (proc_has_ended_here(&hold->record.process))
-				(void)snprintf(next, sizeof(next), "; its process has ended");
+				(void)snprintf(
+					next, sizeof(next),
+					"; its process has ended, and the lease ends within %s",
+					left);
 			else
 				(void)snprintf(next, sizeof(next),
-					       "; its next renewal is within %s",
-					       duration_print_rough(hold->ttl_ms, left));
+					       "; its next renewal is within %s", left);
 			message_print(level, "%s: %s %s%s",
 				      names_show_one(&stopping->opts, 0, name), how,
 				      names_show_holder(hold->note, hold->owner, holder), next);

@@ -112,6 +112,15 @@ status_is() {
 	refute_output --partial 'is not there'
 }
 
+@test "stop of a holder whose process has ended says when the lease ends" {
+	! in_time_namespace || skip 'no start times in a time namespace'
+	start_holder h run -t 60s a
+	kill_contender h
+	wait "${PIDS[h]}" || :
+	run -75 rlock stop -w 100ms a
+	assert_output --regexp '; its process has ended, and the lease ends within [1-5][0-9]s$'
+}
+
 @test "a holder whose pid was reused has ended, and is no deadlock for a descendant of the new process" {
 	local other
 	! in_time_namespace || skip 'no start times in a time namespace'
