@@ -5,6 +5,10 @@
 -- The script sets FIXED_ARGS, may_be_fast, KEY_COUNT (the number of keys of a name), and field (the owner's field in the lock
 -- hash). It also sets counter, turn, ends and own_key (a reader's timeout key); nil: the kind has no such key.
 local call, lock, holds = redis.pcall, KEYS[1], KEYS[2]
+-- Answer a probe if no key exists: the fast path would then acquire the lock.
+if may_be_fast and asks_for_more and more == ' 0 0 0 1' and #KEYS == KEY_COUNT and call('EXISTS', turn or lock, unpack(KEYS)) == 0 then
+	return { 2 }
+end
 local is_candidate = may_be_fast and not asks_for_more and #KEYS == KEY_COUNT
 -- A waiter that is still in the wake queue was not woken, because the script that wakes a waiter removes it. Such a waiter takes
 -- the slow path, which wakes the waiters before it (wake_earlier).
