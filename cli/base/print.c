@@ -464,6 +464,7 @@ bool columns_print(struct columns *columns, FILE *out)
 	bool may_be_below = columns->table[columns->count - 1].way == COLUMN_BELOW;
 	struct layout layout;
 
+	assert(columns->count > 0);
 	if (columns->is_out_of_memory)
 		return false;
 	layout = lay_out(columns);
