@@ -121,8 +121,8 @@ bool rlock__waiter_is_fair(const struct rlock__waiter *waiter)
 }
 
 /*
- * Begin the last attempt this long before the end of the wait, or a quarter of the wait if that is less. This attempt updates the
- * holder that the final message names, and shows whether the server has stopped answering.
+ * Begin the last attempt this long before the end of the wait, or a quarter of the wait if that is shorter. This attempt
+ * updates the holder that the final message names, and shows whether the server has stopped answering.
  */
 #define LAST_TRY_MS 1000
 #define LAST_TRY_DIVISOR 4
@@ -311,8 +311,8 @@ static bool make_channels(struct rlock__waiter *waiter, size_t index, struct cha
 }
 
 /*
- * Make the failure of a subscription the error of the call. Errors of the call name the server as its connection for requests
- * does.
+ * Make the failure of a subscription the error of the call. The error names the server by the text that the errors of other
+ * requests have.
  */
 static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t index,
 					   enum rlock_status status)
@@ -360,8 +360,8 @@ static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
 }
 
 /*
- * Subscribe at one place. Without the right to a channel of its own, a waiter subscribes to the lock's channel, where each release
- * wakes it, as each release wakes Redisson's waiters.
+ * Subscribe at one place. If the user has no right to the waiter's own channel, subscribe to the lock's channel, on which each
+ * release wakes the waiter, as it wakes Redisson's waiters.
  */
 static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
 {
@@ -695,7 +695,7 @@ static enum rlock_status sleep_until_woken(struct rlock__waiter *waiter)
 #define TRANSIENT_RETRY_MS 2000
 /* Repeat an attempt this many times if its reply took too much of the lease. */
 #define SLOW_REPLIES_MAX 3
-/* Wait this long for the release of a lock that was granted too late. */
+/* Longest time for the release of a lock that was granted too late. */
 #define RELEASE_MS 1000
 /* After this many attempts in a row in which some servers granted the lock to us and the others did not, sleep like any waiter. */
 #define CONTENDED_TRIES_MAX 4
@@ -820,7 +820,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 			waiter->retry_until_ms = now_ms + LOST_REPLY_MS;
 		waiter->asks_for_reply = true;
 	}
-	/* Without a wait give up if the next attempt would end too late, provided that it is as slow as the last one. */
+	/* Without a wait, give up if an attempt that takes as long as the last one would end after the retries. */
 	if (waiter->request->wait_ms == 0 && !has_lost_reply(waiter) &&
 	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
 		return RLOCK_ENET;
@@ -829,8 +829,8 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		/*
-		 * The pause ends with the wait at the latest. If the wait has ended, or ends after the retries, it ends with
-		 * the retries, because a lost reply is asked for even after the wait.
+		 * The pause ends with the wait at the latest. If the wait has ended, or ends after the retries, the pause ends
+		 * with the retries instead, because a lost reply is asked for even after the wait.
 		 */
 		bool is_over = until_ms <= now_ms || until_ms > waiter->retry_until_ms;
 		enum rlock_status status =
@@ -847,8 +847,8 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 /* ---- the loop ---- */
 
 /*
- * Whether some servers granted the lock to us, and the others did not: another waiter may have these. Then the caller retries
- * after a random pause.
+ * Whether some servers granted the lock to us, and the others did not, for example because another waiter has those. The
+ * caller then retries after a random pause.
  */
 static bool is_contended(const struct rlock__waiter *waiter)
 {

@@ -10,7 +10,7 @@
  *   the caller waits for the busy one alone. So no circle of callers can wait for each other. (A caller that already holds
  *   another lock can still be part of such a circle: rlock(1), --wait.)
  * - No livelock: all callers take slots in one order (rlock__key_compare_slots). Consider the attempt that has got furthest in
- *   this order: no other attempt has a slot that it still wants. So it acquires all its slots, or waits for a holder.
+ *   this order: no other attempt has a slot that this one still wants. So this one acquires all its slots, or waits for a holder.
  * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock. A lock of any other kind is
  *   reserved for the caller for 2 s, once its wait has taken 2 s (kept_ms).
  */
@@ -122,7 +122,8 @@ static bool set_acquired(struct rlock__waiter *waiter, size_t name_index, const 
 		return false;
 	/*
 	 * If another server has already replied an owner, keep that one. It can be the owner of an ancestor, whose lock this
-	 * server has lost, and so granted to the request's owner. undo_of then releases the grant of this server.
+	 * server has lost, and so granted to the request's owner. In that case the grant of this server is released later
+	 * (UNDO_OTHER_OWNERS).
 	 */
 	if (owner == waiter->hold->owner && out->owner[0] != '\0')
 		return true;
@@ -210,8 +211,8 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 
 /*
  * Choose waiter->since: the start of our wait, by which all servers order the waiters. Take the median of the starts that the
- * servers replied, so that one wrong clock does not decide; of an even number of starts take the lower one in the middle. Each
- * "busy" chooses again, until an attempt has sent the start.
+ * servers replied, so that one wrong clock does not decide. Of an even number of starts, take the earlier one of the two in
+ * the middle. Each "busy" reply chooses anew, until an attempt has sent the start.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {

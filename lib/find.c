@@ -146,7 +146,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 	spec.sent_ms = search->query.delivery.sent_ms[index] -
 		       rlock__conn_drift_ms(search->query.conn, spec.lease_ms);
 	status = rlock_hold_new(&spec, &search->found);
-	/* The reply has a hold id that is not 32 hex digits. No rlock writes such an id, so the reply is none of ours. */
+	/* The hold id in the reply is not 32 hex digits. No rlock writes such an id, so the reply is malformed. */
 	if (status == RLOCK_EINVAL)
 		return RLOCK_ESERVER;
 	return status == RLOCK_OK ? RLOCK_OK : rlock__fail_memory(&connection->error);
@@ -302,8 +302,8 @@ static enum rlock_status send_stop(struct stopping *stopping, const char *const 
 }
 
 /*
- * Take over the holds of stop that cannot be asked into the result of the first request, so that the caller can report them.
- * False: out of memory.
+ * Copy the holds of stop that cannot be asked into the result of the first request, so that the caller can report them. False:
+ * out of memory.
  */
 static bool add_unaskable_holds(struct stopping *stopping, const struct rlock_stop_request *stop)
 {

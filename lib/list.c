@@ -135,7 +135,7 @@ static bool is_lock(const struct listing *listing, const struct rlock_inspection
 	return inspection->state == RLOCK_STATE_HELD && inspection->ground[0] != '\0';
 }
 
-/* Keep an inspection in the batch if it is of a lock that was not listed yet, else free it. */
+/* Keep an inspection in the batch if it is of a lock that was not listed before, else free it. */
 static enum rlock_status take_inspection(struct batch *batch, struct rlock_inspection *inspection)
 {
 	struct listing *listing = batch->listing;
@@ -308,8 +308,8 @@ static const struct sort {
 /* ---- the names of a page ---- */
 
 /*
- * Whether key is a side key of that sort, PREFIX{NAME}SUFFIX, or PREFIX NAME SUFFIX (without blanks) if NAME contains an
- * opening brace. *out: the name.
+ * Whether key is a side key of that sort: PREFIX{NAME}SUFFIX; or, if NAME contains an opening brace, PREFIX, NAME and SUFFIX
+ * without more braces. *out: the name.
  */
 static bool is_side_key(const struct sort *sort, const redisReply *key, struct rlock_name *out)
 {
@@ -410,8 +410,8 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 }
 
 /*
- * Write "[!a]" as "[^a]" for the server, to which "[!a]" means '!' or 'a'. For fnmatch(3) and shells both mean all bytes but
- * 'a'; for the server only "[^a]" does.
+ * Write "[!a]" as "[^a]" for the server. Users mean all bytes but 'a' by both, as fnmatch(3) and shells do. But for the server
+ * "[!a]" means '!' or 'a'.
  */
 static struct rlock_name server_pattern(const struct rlock_name *pattern,
 					char text[RLOCK_NAME_MAX + 1])
@@ -511,9 +511,9 @@ static enum rlock_status report_denied(struct listing *listing)
 }
 
 /*
- * Fail if the server is a replica. If a key was inspected, its reply would have shown that, so nothing needs to be done. Else
- * inspect a name, which must fit the pattern, because the user may have no right to other names. A cluster needs no check,
- * because it names only masters.
+ * Fail if the server is a replica. If a key was inspected or denied, its reply would have shown that, so nothing needs to be
+ * done. Else inspect a name, which must fit the pattern, because the user may have no right to other names. A cluster needs no
+ * check, because it names only masters.
  */
 static enum rlock_status check_role(struct listing *listing)
 {

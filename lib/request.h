@@ -140,8 +140,8 @@ enum rlock_status rlock__places_of_hold(struct rlock__places *places, struct rlo
 /* Find the places of one name: each server. */
 void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn);
 /*
- * Make the error of a place's connection the error of the call. If the error names none of the names, it is about the place's
- * first name.
+ * Make the error of a place's connection the error of the call. If the error is about none of the names in particular, take
+ * the place's first name.
  */
 void rlock__places_copy_error(const struct rlock__places *places, size_t index);
 /*

@@ -120,7 +120,10 @@ const char *rlock__url_scheme_name(enum rlock_scheme scheme, bool has_tls)
 	return row->name;
 }
 
-/* Characters of a path that are not percent-encoded: safe within quotes. */
+/*
+ * Characters that stay as they are in the path of a unix: URL, next to letters, digits and "-._~". None of them ends a quoted
+ * word of a shell, or the path of a URL.
+ */
 #define PATH_KEEP "/:@+,="
 
 /* Percent-encode one byte at a time, so that no buffer is allocated. */
@@ -560,7 +563,10 @@ void rlock_url_hide_password(char *text)
 		start[len] = end;
 		start += len + strspn(start + len, BLANKS);
 	}
-	/* A blank may be part of a password: hide in the whole text as well. */
+	/*
+	 * If a word has no scheme, it is no URL, so the blank before it may be part of a password. Then hide in the text as a
+	 * whole, too.
+	 */
 	if (!is_list)
 		hide_password(text);
 }
