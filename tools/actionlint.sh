@@ -13,7 +13,7 @@ folder=$(realpath -m "$1")
 if [ ! -x "$folder/actionlint" ]; then
 	mkdir -p "$folder"
 	command -v go >/dev/null || { echo 'actionlint.sh: neither actionlint nor go is installed' >&2; exit 69; }
-	# A module cache of its own, which can be removed with the folder.
+	# Use a module cache in this folder, so that it can be removed together with it.
 	GOBIN=$folder GOPATH=$folder/go GOFLAGS=-modcacherw \
 		timeout 300 go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7 >"$folder/log" 2>&1 || {
 		echo "actionlint.sh: go cannot fetch it: $(tail -n 1 "$folder/log")" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install what is missing for some uses of this tree. What is there already, from any source, stays as it is.
+# Install what is missing for some uses of this tree. What is already installed, from any source, stays as it is.
 #
 #   tools/deps.sh USE...
 #
@@ -98,7 +98,7 @@ has_library() {
 	includes "$2" || pkg-config --exists "$1"
 }
 
-# Whether the archives of all libraries of rlock can be linked into a static program that is position-independent.
+# can_link_static: whether the static archives of all libraries of rlock can be linked into a position-independent program.
 can_link_static() {
 	probe=$(mktemp) || return 1
 	status=0
@@ -111,7 +111,7 @@ can_link_static() {
 	return $status
 }
 
-# compiles_for ARCH: Whether a cross compiler and its C library are installed.
+# compiles_for ARCH: whether a cross compiler for ARCH and its C library are installed.
 compiles_for() (
 	CC=$1-linux-gnu-gcc CPPFLAGS='' CFLAGS=''
 	includes stdlib.h
@@ -132,7 +132,7 @@ has_bats_library() {
 	return 1
 }
 
-# Whether the compiler can link its fuzzer and its sanitizers.
+# can_fuzz: whether the compiler can link its fuzzer and its sanitizers.
 can_fuzz() {
 	probe=$(mktemp) || return 1
 	status=0
@@ -174,7 +174,7 @@ need_for() {
 		need yaml python3 -c 'import yaml'
 		need parallel has parallel
 		need_for dist
-		# Where they are not packaged, the tests of the static program are left out.
+		# Only Debian packages the static archives. Elsewhere the tests of the static program are left out.
 		! has apt-get >/dev/null || need_for static
 		need zsh has zsh
 		need fish has fish
@@ -194,7 +194,7 @@ need_for() {
 		need static-libraries can_link_static
 		;;
 	static-aarch64 | static-x86_64)
-		# tools/sysroot.sh fetches the libraries.
+		# Do not ask for the libraries, which tools/sysroot.sh fetches.
 		need make has make
 		need pkg-config has pkg-config
 		need "cross-${1#static-}" compiles_for "${1#static-}"
@@ -302,8 +302,8 @@ can_be_root() {
 
 policy=/usr/sbin/policy-rc.d
 
-# Debian would start a service when it is installed, and whenever the machine starts. The tests and local: start their own
-# servers, so keep those of the system off.
+# hold_back_services, keep_services_off: Debian would start a service when it is installed, and whenever the machine starts.
+# Prevent both, since the tests and local: start servers of their own.
 hold_back_services() {
 	[ -e $policy ] || {
 		trap 'as_root rm -f $policy' EXIT
@@ -330,7 +330,7 @@ install_packages() {
 	apt-get)
 		case " $* " in *" redis-server "* | *" prometheus "*) hold_back_services ;; esac
 		log=$(mktemp)
-		# Package lists may be missing or out of date.
+		# If the installation fails, the package lists may be missing or out of date: update them.
 		if ! apt_install "$@" >"$log" 2>&1; then
 			as_root apt-get -qq -o Acquire::Retries=3 update </dev/null >"$log" 2>&1 || :
 			apt_install "$@" >>"$log" 2>&1 || cat "$log" >&2

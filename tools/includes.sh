@@ -41,7 +41,7 @@ for layer in cli lib; do
 	cli) folders='base sys log options process_lock hold' ;;
 	lib) folders='base url net' ;;
 	esac
-	# tsort names the modules of a circle.
+	# If there is a circle, tsort names its modules on standard error.
 	circle=$(edges $layer | tsort 2>&1 >/dev/null)
 	[ -z "$circle" ] || complain $layer "$circle"
 	# shellcheck disable=SC2086

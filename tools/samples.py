@@ -124,7 +124,7 @@ class Stage:
     def wait(self, columns):
         """Show a waiter in a queue: what status prints, and the lines of the waiter until its command has ended."""
         holder = self.start('fair', '--note', HOLDER, 'nightly')
-        # A narrow terminal would cut the name of the holder.
+        # Use a wide terminal, since a narrow one would cut the name of the holder.
         waiter = self.terminal(WAITER_COLUMNS, 'fair', '--note', WAITER, 'nightly', '--', './report')
         waiter.read_until(b'waiting for')
         status = self.terminal(columns, 'status', 'nightly').lines()
@@ -140,9 +140,9 @@ class Stage:
         return self.plain(lines)
 
     def check(self, columns):
-        # Replace the real path by /etc first: the longer path would fold the line.
+        # Use a wide terminal and fold the lines later, when /etc has replaced the real path, which is longer.
         lines = self.plain(self.terminal(250, 'check').lines())
-        # Keep one of the options, and the last line about this machine.
+        # Of the options keep only the URL. Of the lines about this machine keep the last one.
         options = lines.index('options') + 1
         lines = lines[:options] + [line for line in lines[options:] if re.match(r'\w+ +url ', line)] + ['...'] + lines[-1:]
         return [row for line in lines for row in fold(line, columns)]
@@ -173,7 +173,7 @@ def picture(lines):
     width, height = 24 + PICTURE_COLUMNS * 7, 20 * len(lines) + 52
     rows = []
     for number, line in enumerate(lines):
-        # Some viewers drop a blank at the start of a line: replace it.
+        # Replace blanks by no-break spaces, since some viewers drop a blank at the start of a line.
         text = html.escape(line).replace(' ', chr(0xa0))
         colour = '#7ee787' if line.startswith('$') else '#e6edf3'
         rows.append(f'<text x="12" y="{52 + 20 * number}" fill="{colour}" textLength="{7 * len(line)}" '

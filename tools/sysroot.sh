@@ -30,7 +30,7 @@ get() {
 
 get update
 (cd "$work/debs" && get download libargtable2-dev libhiredis-dev libssl-dev libzstd-dev zlib1g-dev)
-# Also write a database, by which dpkg-query finds the package of a file: packaging/notices.sh needs it.
+# Also write a database of dpkg, since packaging/notices.sh needs it: dpkg-query finds the package of a file in it.
 database=$folder/var/lib/dpkg
 mkdir -p "$database/info"
 : >"$database/status"

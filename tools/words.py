@@ -98,7 +98,7 @@ def read_table(path):
         elif place == 'manual':
             phrases += [phrase.strip() for phrase in pattern.split(';')]
         elif place in PLACES:
-            # A removed macro leaves several blanks in the text of the manual.
+            # Let each blank of a pattern match several ones: in the text of the manual a removed macro leaves them.
             pattern = re.sub(r'(?<!\\) (?![^\[]*\])(?![+*?{])', ' +', pattern.strip())
             rows.append((word, PLACES[place], re.compile(pattern, re.I), exceptions))
         else:
@@ -113,7 +113,7 @@ def finds(path, text, rows):
         chosen = [part for part in parts if part.kind == kind]
         if kind == 'n':
             chosen = list({part.text: part for part in reversed(chosen)}.values())
-        # Search all spans of a kind in one text. They are joined by NUL, which no phrase matches.
+        # Join all spans of a kind to one text, and search that. Between the spans is a NUL, which no phrase matches.
         whole = '\0'.join(part.text for part in chosen)
         starts = list(itertools.accumulate((len(part.text) + 1 for part in chosen), initial=0))
         for word, places, pattern, exceptions in rows:

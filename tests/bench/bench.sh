@@ -40,7 +40,7 @@ started=()
 finish() {
 	trap '' HUP INT TERM
 	kill "${started[@]}" 2>/dev/null || :
-	# Send SIGKILL: some programs would otherwise wait for a server that has ended.
+	# Send SIGKILL, since some programs would otherwise wait for a server that has ended.
 	sleep 0.5
 	kill -KILL "${started[@]}" 2>/dev/null || :
 	wait
@@ -56,7 +56,7 @@ fail() {
 	exit 1
 }
 
-# wait_until CLAIM COMMAND...: polls COMMAND for 20 s at most; CLAIM is for the error message.
+# wait_until CLAIM COMMAND...: polls COMMAND for 20 s at most. CLAIM: what the error message says is not true.
 wait_until() {
 	local try
 	for ((try = 0; try < 1000; try++)); do
@@ -106,7 +106,7 @@ handovers() {
 	contend handover "$turn" 1 "$turns" flock 25 flock "$work/flock" \
 		::: rlock 25 "$rlock" run n -- ::: rlock-fair 25 "$rlock" fair n-fair -- \
 		::: rlock-tcp 25 "$rlock" run -u "$tcp_url" n-tcp --
-	# Measure these tools separately: they need long until they wait.
+	# Measure these tools separately, since they need a long time until they wait.
 	contend handover "$turn" 1 $((turns / 10)) redis-cli 200 "$here/redis_cli_lock.sh" "$redis_cli" "$socket" idiom
 	[ -z "$etcd_url" ] || contend handover "$turn" 1 $((turns / 10)) etcdctl 300 etcdctl --endpoints "$etcd_url" lock n
 }
@@ -122,8 +122,8 @@ many_waiters() {
 		redis del n-sem 'rlock_total:{n-sem}' >/dev/null
 		contend "crowd.$waiters" "$turn" "$waiters" "$crowd_turns" flock $((30 + waiters * 2)) flock "$work/flock"
 	done
-	# Start fewer waiters, as each waiter of these tools costs much more to start or to keep waiting. Measure one tool at a time, as waiters
-	# of the redis-cli script keep the machine busy.
+	# Start fewer waiters, since a waiter of these tools costs much more to start or to keep waiting. Measure one tool at a
+	# time, since waiters of the redis-cli script keep the machine busy.
 	for waiters in "${others[@]}"; do
 		step "$waiters waiting otherwise"
 		contend "others.$waiters" "$turn" "$waiters" "$other_turns" redis-cli $((200 + waiters * 20)) \
@@ -131,11 +131,12 @@ many_waiters() {
 		[ -z "$etcd_url" ] || contend "others.$waiters" "$turn" "$waiters" "$other_turns" \
 			etcdctl $((300 + waiters * 40)) etcdctl --endpoints "$etcd_url" lock n
 	done
-	# A late request of a killed waiter can have acquired the lock: delete it.
+	# Delete the lock, since a late request of a killed waiter can have acquired it.
 	redis del idiom >/dev/null
 }
 
-# Measures with a proxy that adds a round trip time. The waiters get time for all requests that they send before they wait.
+# far: measures with a proxy that adds a round trip time. Before each hand-over the waiters have time for all requests that they
+# send until they wait.
 far() {
 	local ms
 	for ms in 1 5 20; do
@@ -159,14 +160,14 @@ pss() {
 	done | awk '/^Pss:/ { sum += $2 } END { print sum }'
 }
 
-# hold COMMAND...: starts a holder, whose command ends when "idle" ends; sets PID.
+# hold COMMAND...: starts a holder, whose command ends when the function idle ends. Sets PID.
 hold() {
 	start "$@" sh -c 'read -r _ <"$1"' sh "$work/idle.fifo"
-	# A holder releases memory after a second.
+	# Wait until the holder has released memory, which it does after a second.
 	sleep 1.5
 }
 
-# Holders and a waiter are measured one after the other: together they would share pages, and each would seem smaller.
+# idle: measures holders and a waiter one after the other. At the same time they would share pages, so each would seem smaller.
 idle() {
 	"$rlock" lock --owner bench -l 60s waited
 	start "$rlock" run -q waited -- true

@@ -31,7 +31,8 @@ HAND_OVER_S = 60  # after this time a tool counts as hanging
 QUIET_S = 0.06  # a hand-over is complete when the server was idle for this time, or SETTLE_S have passed
 SETTLE_S = 5
 RATE_S = 5  # how long the cost of waiting is measured, which is then subtracted
-# Waiters with more requests per second than this never leave the server idle: a hand-over is complete after HAND_OVER_DONE_S.
+# If the waiters send more requests per second than this, the server is never idle. A hand-over is then complete after
+# HAND_OVER_DONE_S.
 BUSY_RATE = 5
 HAND_OVER_DONE_S = 0.05
 
@@ -175,7 +176,7 @@ def fill(queues, waiters, server):
         queue.await_turn()
         for _ in range(waiters):
             queue.add()
-    # Wait until all waiters are queued: pause, and then poll the server, if there is one, for its number of subscribers.
+    # Wait until all waiters are queued: first pause; then, if there is a server, poll its number of subscribers.
     time.sleep(max(queue.pause_s for queue in queues))
     while server and server.subscribers() < waiters:
         time.sleep(0.05)
@@ -201,7 +202,7 @@ def contend(queues, waiters, rounds, server):
                 spent = [round(a - b - r * seconds) for a, b, r in zip(after, before, rate)]
             print(queue.label, took_ns, *spent, flush=True)
             queue.add()
-            # Vary the time: each hand-over must come at another point of the interval of a tool that polls.
+            # Vary this time, so that each hand-over comes at another point of the interval in which a tool polls.
             time.sleep(queue.pause_s * random.uniform(1, 2))
 
 

@@ -91,7 +91,7 @@ def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Connection(path)
     server.ask("SELECT", DB)
-    # Setting up this many holders is slow.
+    # Use few pieces, since each of them sets up all holders again, which is slow.
     for kind, pieces in (("read", 20), ("sem", 4)):
         measure(server, path, rlock, kind, pieces, count // pieces)
 

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	fifo_fd = open(argv[3], O_RDONLY | O_CLOEXEC);
 	while (read(fifo_fd, &byte, 1) > 0)
 		;
-	/* Take the time last: only the write and exit follow. */
+	/* Read the clock as late as possible: only the write and the exit follow. */
 	pair[1] = now_ns();
 	if (pwrite(file_fd, &pair[1], sizeof(pair[1]), at + (off_t)sizeof(pair[0])) < 0)
 		perror(argv[1]);

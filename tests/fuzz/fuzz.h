@@ -15,10 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ALWAYS(claim) ((claim) ? (void)0 : fuzz_fail(#claim, __FILE__, __LINE__))
 _Noreturn void fuzz_fail(const char *claim, const char *file, int line);
 
-/* Copy the bytes and a NUL into a block of exactly that size, so that the sanitizer sees reads beyond it. The caller frees it. */
+/*
+ * Copy the bytes and a NUL into a block of exactly that size, so that the sanitizer finds reads beyond it. The caller frees the
+ * block.
+ */
 char *fuzz_text(const uint8_t *data, size_t size);
 
-/* Copy the first line, as fuzz_text does; *data and *size are then the rest. */
+/* Copy the first line, as fuzz_text does. Set *data and *size to the rest. */
 char *fuzz_line(const uint8_t **data, size_t *size);
 
 /* Whether a message can go to a terminal as it is: one line, no control character. */

@@ -24,7 +24,7 @@ static void write_config(const uint8_t *data, size_t size)
 	if (fd < 0) {
 		fd = memfd_create("rlock.conf", MFD_CLOEXEC);
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		/* Mode 600: a file that others may write would be refused before it is read. */
+		/* Set the mode 600, since a file that others may write would be refused before it is read. */
 		ALWAYS(fd >= 0 && fchmod(fd, 0600) == 0 && setenv("RLOCK_CONFIG", path, 1) == 0);
 		ALWAYS(unsetenv("RLOCK_URL") == 0 && unsetenv("REDISCLI_AUTH") == 0);
 	}

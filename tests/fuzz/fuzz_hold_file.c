@@ -25,7 +25,7 @@ static char good_name[96];
 /* The first line of a hold file that was written here. */
 static char place[256];
 
-/* Save a hold file, to learn the line that says where it was written. */
+/* Save a hold file, and read its first line into place: it says where the file was written. */
 static void prepare(void)
 {
 	struct hold_file *file;

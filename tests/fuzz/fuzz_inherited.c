@@ -13,7 +13,7 @@
 
 static const struct rlock_name name = { "job", 3 };
 
-/* Read all entries. The reader changes value, so copy has the original. */
+/* Read all entries of value. The reader changes value; copy contains the original. */
 static void check_read(char *value, char *copy)
 {
 	char **owners = NULL;

@@ -37,9 +37,9 @@
 #define STREAMS_MAX 256
 #define LEASE_MS 30000
 #define LETTERS_MAX 8
-#define WAIT_MS 1500 /* long enough for on_wait to be called */
+#define WAIT_MS 1500 /* so long that on_wait is called */
 #define DELIVERY_MS 200
-/* Simulated time until a server hangs up, which limits the number of retries. */
+/* Simulated time until a server hangs up. It limits how often the library retries. */
 #define HANG_UP_MS 400
 
 static const struct rlock_name names[] = { { "job", 3 }, { "other job", 9 } };
@@ -49,8 +49,8 @@ static int64_t now_ms;
 
 static struct {
 	int listeners[SERVERS_MAX];
-	size_t count;             /* how many listeners are used */
-	int streams[STREAMS_MAX]; /* accepted */
+	size_t count;             /* number of listeners in use */
+	int streams[STREAMS_MAX]; /* accepted connections */
 	size_t stream_count;
 	int speaking; /* the stream that gets the next piece; -1: none */
 	const uint8_t *left;
@@ -68,7 +68,7 @@ static void server_listen(size_t index)
 	server.listeners[index] = listener;
 }
 
-/* Send the next piece, up to a mark. False: no connection is open. */
+/* Send the next piece, up to a mark, to the connection in speaking. False: there is no such connection. */
 static bool server_speak(void)
 {
 	static const char marks[][4] = { "@@\n", "@~\n", "@-\n" };
@@ -86,7 +86,7 @@ static bool server_speak(void)
 			mark = marks[i][1];
 		}
 	}
-	/* The peer can have closed the connection: ignore errors. */
+	/* Ignore errors, since the peer can have closed the connection. */
 	if (end > server.left)
 		(void)send(server.speaking, server.left, (size_t)(end - server.left),
 			   MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -103,7 +103,7 @@ static bool server_speak(void)
 	return true;
 }
 
-/* Accept connections. One that arrives while a piece is being sent to another one is closed. */
+/* Accept connections. Close a connection at once if another one still gets a piece, or if nothing is left to send. */
 static void servers_accept(void)
 {
 	for (size_t i = 0; i < server.count; i++) {
@@ -150,12 +150,12 @@ int rlock_poll(struct pollfd *fds, size_t count, int64_t deadline_ms)
 		ready = poll(fds, count, 0);
 	} while (ready == 0 && server_speak());
 	if (ready == 0) {
-		/* A poll without a deadline and without events would never return. */
+		/* The library must not poll without a deadline if no event can come: such a poll would never return. */
 		ALWAYS(deadline_ms < INT64_MAX);
 		if (deadline_ms > now_ms)
 			now_ms = deadline_ms;
 	}
-	/* A server that always has data takes time as well. */
+	/* Let time pass also if there is always something to read. */
 	now_ms += ready > 0;
 	return ready;
 }
@@ -297,7 +297,7 @@ static enum rlock_status stop(void)
 	struct rlock_stop_request found = { 0 };
 	enum rlock_status status = RLOCK_OK;
 
-	/* The second call asks the remaining holds. */
+	/* Call it twice: the second call asks the holds that the first one has not asked. */
 	for (int i = 0; i < 2; i++) {
 		status = rlock_request_stop(plan.conn, &names[0], has('H') ? OWNER : NULL,
 					    "me@here", rlock_now_ms() + DELIVERY_MS, &found);
@@ -418,7 +418,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.left_size = size;
 	plan.letters = letters;
 	plan.name_count = has('2') ? 2 : 1;
-	/* Two names with two owners, so that each is regained by a separate request. */
+	/* Give the two names two owners, so that each name is regained by a separate request. */
 	plan.hold = make_hold((const char *const[]){ OWNER, INHERITED });
 	connect_to_servers();
 	for (size_t i = 0; i < LETTERS_MAX && letters[i] != '\0'; i++)

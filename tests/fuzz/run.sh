@@ -18,8 +18,8 @@ export FUZZ_DIR FUZZ_SECONDS LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# pack FILE: prints the file escaped for `printf %b`. A line that begins with a tab continues the previous one, as lintian rejects lines
-# longer than 512.
+# pack FILE: prints the file escaped for `printf %b`. Long lines are folded, since lintian rejects lines of more than 512 bytes: a
+# line that begins with a tab continues the previous one.
 pack() {
 	od -An -v -tu1 -w1 "$1" | awk '
 		$1 == 92 { printf "\\\\"; next }
@@ -39,10 +39,10 @@ last() {
 	sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1
 }
 
-# try TARGET: runs the corpus first, so that a failure there is distinguished from a new one.
+# try TARGET: first runs only the inputs of the corpus. If one of them fails, no new inputs are made.
 try() {
 	local target=$1 dir=$FUZZ_DIR/$1.work log=$FUZZ_DIR/$1.log status=0 line number=0
-	# Limits for one input: more memory or time is a finding.
+	# Limits for one input. If an input needs more memory or time, that is a finding.
 	local -a program=("$FUZZ_DIR/$target" -timeout=20 -rss_limit_mb=1024 -malloc_limit_mb=16
 		-artifact_prefix="$FUZZ_DIR/$target-" -close_fd_mask=2)
 

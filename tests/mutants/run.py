@@ -133,7 +133,7 @@ def apply(mutant, tree):
     if mutant.new:
         text = text.replace(mutant.old, mutant.new)
     else:
-        # If whole lines are removed, remove the line end, too: in lua/inc/ a blank line ends a definition.
+        # If whole lines are removed, also remove the line end, since a blank line would end a definition in lua/inc/.
         text = ('\n' + text).replace('\n' + mutant.old + '\n', '\n')[1:].replace(mutant.old, '')
     path.write_text(text)
 
@@ -230,7 +230,7 @@ def print_table(mutants, results, path):
 
 
 def main():
-    # Exit normally on SIGTERM, so that children are killed and the copies removed.
+    # Exit normally on SIGTERM, so that children are killed and the copies of the tree are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if sys.argv[1:2] == ['--one']:
         work_on(sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]))

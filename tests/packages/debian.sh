@@ -27,7 +27,7 @@ stop_local_server() {
 	local pid
 	[ -e /run/rlock/local.pid ] || return 0
 	pid=$(cat /run/rlock/local.pid)
-	# Wait until the server has ended: a call that connects before loses its server, and exits with 69.
+	# Wait until the server has ended. Otherwise a later call could still connect to it, and would exit with 69 when it ends.
 	kill "$pid" && timeout 10 tail --pid="$pid" -f /dev/null
 }
 
@@ -80,12 +80,12 @@ copy_tree() {
 	mkdir -p "$1" && git archive HEAD | tar -x -C "$1"
 }
 
-# Make the release with variables that a user may give to make: none of them may change the release.
+# build: make the release with variables that a user may give to make. None of them may change the release.
 build() {
 	make release BUILD="$work/first" CFLAGS=-O0 LINK=dynamic PREFIX=/nowhere
 }
 
-# Make the release again: in another place, later, with another umask, locale, time zone and number of processors.
+# build_again: make the release again, in another place, later, with another umask, locale, time zone and number of processors.
 build_again() {
 	local tree=$work/another/place/with/a/longer/name
 	git clone -q . "$tree" && (umask 077 && cd "$tree" &&
@@ -127,7 +127,7 @@ remove_what_builds() {
 	! command -v cc && ! command -v gcc && ! command -v dpkg-buildpackage
 }
 
-# files: list all files and directories, but those of apt and dpkg, and those that programs keep while they run.
+# files: list all files and directories, except those of apt and dpkg, and those that programs keep while they run.
 files() {
 	find / -xdev \( -path "$work" -o -path "$PWD" -o -path /proc -o -path /sys -o -path /dev -o -path /run \
 		-o -path /var/cache -o -path /var/log -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /etc/ld.so.cache \) -prune \
@@ -158,7 +158,7 @@ check 'the machine has no compiler any more' remove_what_builds
 
 # ---- install ----
 
-# Install as users do, with recommended packages.
+# install_first: install the packages as users do, with recommended packages.
 install_first() {
 	apt-get install -y -q "$first"/rlock_[0-9]*.deb "$first"/librlock1_[0-9]*.deb
 }
@@ -181,7 +181,8 @@ has_files() {
 	! zcat /usr/share/man/man1/rlock.1.gz | grep -E '/usr/local/(lib|share)'
 }
 
-# The package depends on hiredis and argtable2, and recommends the package with the OpenSSL that the program loads.
+# has_libraries: whether the package depends on hiredis and argtable2, and recommends the package with the OpenSSL that the
+# program loads.
 has_libraries() {
 	local loaded
 	loaded=$(dpkg -S "*/$(grep -ao -m 1 'libssl\.so\.[0-9]*' /usr/bin/rlock | head -n 1)" | sed -n '1s/:.*//p')
@@ -219,7 +220,7 @@ await() {
 	done
 }
 
-# The lease is 3 s and is renewed each second: the TTL must fall to 2 s and rise again.
+# is_renewed: the lease is 3 s, and is renewed each second. So the TTL must fall below 2.5 s, and then rise above that again.
 is_renewed() {
 	await '"ttl_ms": *2[0-4]' && await '"ttl_ms": *2[5-9]'
 }

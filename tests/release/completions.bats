@@ -26,14 +26,16 @@ teardown() {
 # changes the words before. Directories are printed without their slash.
 completions_of() {
 	local count
-	# Count the words before the last one, which begins after the last blank without a backslash: complete_line prints them first.
+	# Count the words before the last one, since complete_line prints those first. The last word begins after the last blank
+	# without a backslash.
 	[[ $2 =~ ^(.*[^\\])' ' ]]
 	eval "count=(${BASH_REMATCH[1]})"
 	[ "$1" != fish ] || count=()
 	complete_line "$1" "$COMPLETIONS/rlock.$1" "$2" | tail -n +$((${#count[@]} + 1)) | sed 's,/$,,' | LC_ALL=C sort
 }
 
-# completes LINE WORD...: check that each shell offers exactly these words. Retry: on a busy machine names can exceed their time limit.
+# completes LINE WORD...: check that each shell offers exactly these words. Retry, since on a busy machine the names can exceed
+# their time limit.
 completes() {
 	local shell words
 	words=$(printf '%s\n' "${@:2}" | LC_ALL=C sort)
@@ -132,7 +134,7 @@ complete() {
 	hold a
 	redis -n 3 hset other 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1 1
 	redis -n 3 pexpire other 60000
-	# The shell has not expanded $DB, so no name is offered.
+	# The shell has not expanded $DB here, so no name must be offered.
 	complete <<-END
 		rlock status --db 3 |other
 		rlock status -vu 'unix://$SERVER_SOCKET?db=3' |other
@@ -151,7 +153,8 @@ ms_of() {
 	echo $(((${EPOCHREALTIME/[.,]/} - start) / 1000))
 }
 
-# is_quick SHELL: whether names delay a completion by less than 500 ms. The completion of --mo has no names: subtract its time.
+# is_quick SHELL: whether the search for names delays a completion by less than 500 ms. Compare with the completion of --mo, which
+# needs no names.
 is_quick() {
 	[ -z "$(completions_of "$1" 'rlock status ')" ] || return
 	(($(ms_of "$1" 'rlock status ') < $(ms_of "$1" 'rlock status --mo') + 500))

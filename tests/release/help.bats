@@ -6,17 +6,17 @@ load ../lib/documenting
 
 # ---- helpers ----
 
-# Print the lines of standard input below the heading $1.
+# below_heading HEADING: print the lines of standard input below this heading.
 below_heading() {
 	sed -n "/^$1/,/^\$/p" | sed 1d
 }
 
-# Print the options that the text on standard input describes, one a line: "-w, --wait".
+# options: print the options that the text on standard input describes, one a line, such as "-w, --wait".
 options() {
 	sed -nE 's/^  (    |-., )(--[a-z-]+).*/\1\2/p' | sed 's/^ *//'
 }
 
-# Print the commands of the examples in the text on standard input, one a line.
+# examples: print the commands of the examples in the text on standard input, one a line.
 examples() {
 	below_heading Examples: | sed -n 's/^  *\(rlock .*\)/\1/p'
 }
@@ -83,12 +83,12 @@ fits_width() {
 
 # ---- the manual ----
 
-# Print the options as the help names them: "-u --url URL".
+# options_in_help: print the options of the help, such as "-u --url URL".
 options_in_help() {
 	rlock help "$1" | sed -nE 's/^  (    |(-.),( ))(--[a-z-]+(\[=[A-Z]+\])?)( [^ ]+)?(  .*)?$/\2\3\4\6/p'
 }
 
-# Print the options in the same form from the manual.
+# options_in_manual: print the options of the manual in the same form.
 options_in_manual() {
 	sed -nE '/^\.Sh OPTIONS/,/^\.Sh/s/^\.It (Fl .*)/\1/p' "$TOP/man/rlock.1" |
 		sed -E 's/(^| , )Fl ([a-zA-Z]) , Fl Fl/\1Fl \2 Fl Fl/g; s/ , Fl/\nFl/g' |
@@ -153,7 +153,7 @@ examples_do() {
 	no_keys
 	run -0 diff <(rlock -h | examples) <(rlock --help | examples)
 	examples_do $'./deploy.sh \n./backup.sh \n./migrate.sh \n./restart.sh ' rlock help run
-	# --at-least of the example keeps this lock.
+	# The example has --at-least, which must keep this lock.
 	assert [ "$(redis pttl nightly)" -gt 50000 ]
 	run -0 redis keys '*'
 	refute_output --regexp 'web|database|deploy'

@@ -40,7 +40,7 @@ use_lock() {
 	LD_LIBRARY_PATH=$PREFIX/lib use_lock $(flags --cflags --libs)
 	run -0 readelf -d lock lock++
 	assert_equal "$(grep -c 'NEEDED.*librlock.so.1' <<<"$output")" 2
-	# Copy the archive to a directory of its own: the linker must not find the shared library, which it would prefer.
+	# Copy the archive to a directory of its own, so that the linker does not find the shared library, which it would prefer.
 	mkdir archive
 	cp "$PREFIX/lib/librlock.a" archive
 	# shellcheck disable=SC2046

@@ -109,7 +109,7 @@ silent_elsewhere() {
 
 @test "a crontab runs its job on one machine at a time, and keeps the lock because clocks differ" {
 	silent_elsewhere as_cron
-	# A run a little later finds the lock kept, and does nothing.
+	# A run a little later must find the lock, which is kept, and do nothing.
 	run -0 as_cron
 	assert_output ''
 	assert [ ! -e did ]
@@ -242,7 +242,7 @@ rlock_names() {
 	local service=(recipe service "$RECIPES/nightly-report.service")
 	echo 3 >status
 	run -3 "${service[@]}"
-	# --at-least keeps the lock.
+	# --at-least must keep the lock after the job.
 	ttl_is_above nightly-report 200000
 	redis flushall >/dev/null
 	rm did status
@@ -251,7 +251,8 @@ rlock_names() {
 	wait_until 120 has_done nightly-report
 	run "-$(unit_value nightly-report.service SuccessExitStatus)" "${service[@]}"
 	assert_output ''
-	# systemd sends SIGTERM to the main process only, waits for TimeoutStopSec, and counts an end by SIGTERM as clean.
+	# End the service as systemd does: it sends SIGTERM to the main process only, waits for TimeoutStopSec, and counts an end
+	# by SIGTERM as clean.
 	assert_equal "$(unit_value nightly-report.service KillMode)" mixed
 	kill -TERM "$PID"
 	wait_until "$(unit_value nightly-report.service TimeoutStopSec)" is_gone "$PID"
@@ -319,7 +320,7 @@ as_gitlab() {
 	guards deploy 'deploy ' 3 as_gitlab 4711
 	has_done build
 	refute_output --partial after_script
-	# The lease of job 4716 ends before its after_script, which must not release the lock of the next job, 4717.
+	# Let the lease of job 4716 end before its after_script runs. The script must not release the lock of the next job, 4717.
 	gitlab_files
 	CI_JOB_ID=4716 run -0 bash -eo pipefail in-one
 	redis flushall >/dev/null
@@ -421,7 +422,7 @@ as_workflow() {
 	in_background recipe job "$RECIPES/github-workflow.yml" deploy "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
 		"vars.INSTALL_SHA256=$WHEEL_SHA256"
 	wait_until 120 has_done 'deploy '
-	# The child is rlock: the shell of the step has replaced itself by it.
+	# End the child, which is rlock: the shell of the step has replaced itself by it.
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 143
 	is_free deploy
@@ -459,11 +460,11 @@ as_agents() {
 	guards deploy 'deploy ' 3 as_agents
 	has_done build
 	refute_output --partial post:
-	# Jenkins runs the last step also when the build lost its lock.
+	# Run the last step, as Jenkins does also when the build has lost its lock.
 	cd agent2
 	agent_step 3
 	run -0 sh -xe step
-	# Another build has another id.
+	# Acquire the lock for another build, which has another id.
 	rlock lock --owner "jenkins-$(echo "$BUILD_URL" | sha256sum | cut -c 1-40)" --lease 1h deploy
 	agent_step 2
 	BUILD_URL=http://jenkins.example/job/a%2Fb/8/ run -1 sh -xe step
@@ -545,7 +546,7 @@ pre_stop() {
 	printf '#!/bin/sh\necho "migrate $*" >>did\ntest -e stopped\n' >jobs/migrate
 	chmod +x jobs/migrate
 	run -0 in_pod 2 spec initContainers 0 command
-	# The lease must be longer than the pod may run (activeDeadlineSeconds).
+	# The lease must be longer than the time for which the pod may run (activeDeadlineSeconds).
 	ttl_is_above migrate 3500000
 	(($(recipe at "$RECIPES/kubernetes.yaml" document=2 spec activeDeadlineSeconds) < 3500))
 	run -1 pre_stop
@@ -569,7 +570,7 @@ pre_stop() {
 	touch go
 	ended_with 0
 	assert_equal "$(grep -c ended did)" 1
-	# --at-least keeps the lock, since the clocks of other clusters can be late.
+	# --at-least must keep the lock, since the clocks of other clusters can be late.
 	ttl_is_above nightly-report 200000
 	redis flushall >/dev/null
 	rm stay
@@ -590,7 +591,7 @@ pre_stop() {
 	wheel=$(sed -n 's/^| a Python wheel | `pipx install \(.*\)` |$/\1/p' "$TOP/README.md")
 	run -0 sh -c "curl -fsS -o fetched.whl $wheel"
 	run -0 sha256sum --check --status <<<"$WHEEL_SHA256  fetched.whl"
-	# A download that was changed on its way is not installed.
+	# A download that was changed on its way must not be installed.
 	rm bin/rlock
 	printf '#!/bin/sh\ncurl=%s\n"$curl" "$@" && echo x >>"rlock-$V-linux-$ARCH"\n' "$(type -P curl)" >jobs/curl
 	chmod +x jobs/curl

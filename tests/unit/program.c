@@ -98,14 +98,14 @@ static void read_back(FILE *file, char out[OUTPUT_MAX])
 static const char *line_called;
 static FILE *stdout_file, *stderr_file;
 
-/* Run in the child. The streams are line-buffered (unit.c), so no output of the tests is repeated here. */
+/* Call rlock in the child. The streams are line-buffered (unit.c), so the child does not print output of the tests again. */
 static int call(void)
 {
 	char line[8192], *words[PROGRAM_WORDS_MAX];
 	int status;
 
 	(void)snprintf(line, sizeof(line), "rlock %s", line_called);
-	/* Reset getopt, as in a new process: the tests may have used it. */
+	/* Reset getopt to its state in a new process, since the tests may have used it. */
 	optind = 0;
 	if (dup2(fileno(stdout_file), STDOUT_FILENO) < 0 ||
 	    dup2(fileno(stderr_file), STDERR_FILENO) < 0)

@@ -17,12 +17,12 @@ struct call_result {
 	char out[OUTPUT_MAX], err[OUTPUT_MAX];
 };
 
-/* Call this first: RLOCK_URL then leads to the listener, and RLOCK_CONFIG names an empty file. */
+/* Call this first. It lets RLOCK_URL lead to the listener, and RLOCK_CONFIG name an empty file. */
 void program_setup(void);
 /* Call this last. Checks that no call has connected to the listener. */
 void program_teardown(void);
 
-/* Set RLOCK_URL; NULL: to the listener. */
+/* Set RLOCK_URL; NULL: to the URL of the listener. */
 void program_set_url(const char *url);
 /* The path of the configuration file. */
 const char *program_config(void);
@@ -32,7 +32,10 @@ void program_configure(const char *text, size_t len);
 /* Call rlock with these words. Blanks separate words; within single quotes they are part of a word. */
 void program_call(const char *line, struct call_result *result);
 
-/* Cut a line for program_call in place: the words follow each other in memory as in argv. Returns their number; words ends with NULL. */
+/*
+ * Split a line as program_call does, in place, so that the words follow each other in memory as in argv. Returns the number of
+ * words; a NULL follows the last one.
+ */
 #define PROGRAM_WORDS_MAX 128
 int program_cut(char *line, char **words);
 

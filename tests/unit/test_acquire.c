@@ -1,6 +1,4 @@
-/*
- * acquire*.c and held.c: replies of a server, and requests of a caller, with numbers of any size.
- */
+/* acquire*.c and held.c: numbers of any size in the replies of a server and in the requests of a caller. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -23,7 +21,7 @@
 
 static const struct rlock_name name = { "L", 1 };
 
-/* Play the server in a child process, and each connection in another one. */
+/* Play the server. A child process serves each connection. */
 static void serve(int listener)
 {
 	char heard[4096];
@@ -92,7 +90,7 @@ static void check_held_for_ever(void)
 	spec.owner = OWNER;
 	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
 		abort();
-	/* Long enough for on_wait to be called, also on a busy machine. */
+	/* Wait for long enough that on_wait is called, also on a busy machine. */
 	request.wait_ms = 1000;
 	request.on_wait = record_held;
 	request.ctx = &held_ms;

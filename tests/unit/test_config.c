@@ -97,7 +97,7 @@ static void check_bad(void)
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		check_bad_line("run a -- true", bad[i].text, strlen(bad[i].text), bad[i].line,
 			       bad[i].message);
-	/* A bad value is an error even if the command line overrides it. */
+	/* A bad value must be an error even if the command line overrides it. */
 	check_bad_line("run -t 3s a -- true", "db = 0\nttl = soon\n", 18, 2, "'soon'");
 	check_bad_line("run a -- true", "db = 0\nttl = 3\0s\n", 17, 2, "NUL");
 	program_call("run --config /dev/zero a -- true", &result);
@@ -160,7 +160,7 @@ static void check_good(void)
 	}
 }
 
-/* A verb ignores options in the file that only other verbs, or only calls with a command, use. */
+/* A verb must ignore options in the file that only other verbs use, or only calls with a command. */
 static void check_other_verbs(void)
 {
 	static const char text[] =
@@ -173,7 +173,7 @@ static void check_other_verbs(void)
 	}
 }
 
-/* A comment can have any length; other lines are limited. */
+/* A comment can have any length. The length of other lines is limited. */
 static void check_long_lines(void)
 {
 	static char text[80000];
@@ -188,7 +188,10 @@ static void check_long_lines(void)
 
 /* ---- precedence ---- */
 
-/* The command line precedes the environment, which precedes the file: for options, the server, and options that belong to a server. */
+/*
+ * The command line precedes the environment, and that the file. This holds for options, for the server, and for options that
+ * belong to a server.
+ */
 #define OF_SERVER                                                                                  \
 	"url = redis://f redis://g\ndb = 5\nquorum = 2\nreplicas = 1\npassword-file = no-such\n"   \
 	"cacert = x\ncacertdir = x\ncert = x\nkey = x\nsni = x\ninsecure = yes\n"                  \

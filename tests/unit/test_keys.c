@@ -45,7 +45,7 @@ static void check_keys(void)
 		check_key(RLOCK__KEY_COUNTER, name, names[i].counter);
 		check_key(RLOCK__KEY_CHANNEL, name, names[i].channel);
 	}
-	/* The length counts, not a NUL. */
+	/* The length of the name counts: a NUL does not end it. */
 	check_key(RLOCK__KEY_CHANNEL, (struct rlock_name){ "short{long}", 5 },
 		  "redisson_lock__channel:{short}");
 }
@@ -126,7 +126,7 @@ static void check_slots(void)
 		{ "{x}a", "{x}b", true }, { "x", "{x}b", true },     { "{a}{b}", "{a}", true },
 		{ "a", "b", false },      { "{x}a", "{y}a", false }, { "{a}{b}", "{b}", false },
 	};
-	/* list can meet keys of other clients that are longer than any name. */
+	/* list can find keys of other clients that are longer than any name may be. */
 	static char text[8 * RLOCK_NAME_MAX];
 	const struct rlock_name too_long = { memset(text, 'k', sizeof(text)), sizeof(text) };
 

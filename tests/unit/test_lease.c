@@ -1,6 +1,6 @@
 /*
- * lease.c: how long before the end of a lease a command gets SIGTERM and SIGKILL; tests/bats checks that they are sent. command.c: a
- * command is started only while its lock is held, however late the renewer starts it.
+ * lease.c: how long before the end of a lease a command gets SIGTERM and SIGKILL; tests/bats checks that they are sent.
+ * command.c: a command is started only while its lock is held, even if the renewer is very late.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@
 
 #define GRACE_MS 5000 /* the default */
 
-/* Times are counted from when the last successful renewal was sent. */
+/* term_ms and kill_ms count from when the last successful renewal was sent. */
 static const struct {
 	int64_t lease_ms, grace_ms, term_ms, kill_ms;
 } deadlines[] = {
@@ -53,7 +53,7 @@ static void check_deadlines(size_t index)
 	struct lease *lease = new_lease(deadlines[index].lease_ms);
 	int64_t term_ms = lease->sent_ms, kill_ms;
 
-	/* Move the lease back, so that its first deadline is now. */
+	/* Move the lease into the past, so that its first deadline is now. */
 	lease->sent_ms -= deadlines[index].term_ms;
 	kill_ms = lease->sent_ms + deadlines[index].kill_ms;
 	opts.grace_ms = deadlines[index].grace_ms;
@@ -72,7 +72,10 @@ static void check_deadlines(size_t index)
 	lease_free(lease);
 }
 
-/* One process recorded a loss or a stop request, and was killed before it set the reason: the other process must set it. */
+/*
+ * If one process recorded a loss or a stop request, and was killed before it set the reason, the other process must set the
+ * reason.
+ */
 static void check_half_done(void)
 {
 	struct lease *lease = new_lease(60000);
@@ -106,7 +109,7 @@ static void check_renewal(void)
 	lease_free(lease);
 }
 
-/* The time from SIGKILL to the end of the lease, after a wake-up that was late_ms late. */
+/* margin_ms: the time from SIGKILL to the end of the lease, if the last wake-up of the process was late_ms late. */
 static const struct {
 	int64_t lease_ms, late_ms, margin_ms;
 } wakeups[] = {
@@ -173,7 +176,7 @@ static int start(struct lease *lease)
 static void check_start(void)
 {
 	static const struct {
-		int64_t age_ms; /* since the lock was acquired */
+		int64_t age_ms; /* time since the lock was acquired */
 		enum on_lost on_lost;
 		bool is_lost;
 		pid_t job_pid; /* -1: rlock has found the renewer dead, and marked job_pid so that the command must not start */
@@ -185,7 +188,7 @@ static void check_start(void)
 		  "a command runs while its lock is good" },
 		{ 0, ON_LOST_KILL, true, 0, EXIT_LOST, TERMINATE_LOST,
 		  "a command whose lock is already lost is not run" },
-		/* The lease expired while the renewer was stopped, so nobody noticed. */
+		/* The lease expired while the renewer was stopped, so the renewer has not noticed. */
 		{ STARTED_LEASE_MS, ON_LOST_KILL, false, 0, EXIT_LOST, TERMINATE_LOST,
 		  "a command whose lease has expired is not run, even if nobody noticed" },
 		{ STARTED_LEASE_MS, ON_LOST_IGNORE, false, 0, RAN, TERMINATE_NONE,

@@ -1,7 +1,7 @@
 /*
- * connection.c, with session.c and stream.c: requests on several connections at the same time, and how each of them ends, also when
- * servers are down, have no room, close a connection, or send too much. No server delays a request beyond its deadline, or delays the
- * requests to other servers. The servers are sockets of this process, which decides what they reply, and when.
+ * connection.c, with session.c and stream.c: requests on several connections at the same time, and how each of them ends, also
+ * when servers are down, have no room, close a connection, or send too much. No server may delay a request beyond its deadline,
+ * or delay the requests to other servers. The servers are sockets of this process, which determines what they reply, and when.
  */
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
@@ -25,7 +25,7 @@
 #include "unit.h"
 
 #define PEERS 3
-/* Limit for replies that must arrive, also under valgrind. */
+/* Time within which replies must arrive. It is long enough for valgrind. */
 #define PATIENCE_MS 60000
 
 /* A server, a connection to it, and the request on it. */
@@ -138,7 +138,7 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 	(void)snprintf(word, sizeof(word), "%s", verb);
 	rlock__request_begin(peers[index].connection, &command, deadline_ms);
-	/* Overwrite the word: the library must have copied it. */
+	/* Overwrite the word, to check that the library has copied it. */
 	memset(word, 'x', sizeof(word) - 1);
 	peers[index].is_under_way = true;
 }
@@ -151,7 +151,7 @@ static void fire_and_forget(size_t index, const char *verb)
 	peers[index].is_under_way = false;
 }
 
-/* Advance the request. Whether it has ended. */
+/* Advance the request. True: it has ended. */
 static bool advance(struct peer *peer)
 {
 	struct rlock__result *out = &peer->result;
@@ -225,7 +225,7 @@ static bool hears(size_t index, const char *text)
 	return false;
 }
 
-/* The server sends this reply. Whether the request ends with it. */
+/* Let the server send this reply. True: the request has ended with it. */
 static bool ends_with(size_t index, const char *text)
 {
 	const struct peer *peer = &peers[index];
@@ -259,7 +259,7 @@ static void start_asked(size_t index, const char *verb, int64_t deadline_ms)
 
 /* ---- several requests at the same time ---- */
 
-/* The host name of the second server can have several addresses, the first without a server. */
+/* The host name of the second server can have several addresses. At the first of them there may be no server. */
 static void check_any_order(void)
 {
 	start_unix(0);
@@ -307,7 +307,7 @@ static void check_deadline(void)
 	stop_all();
 }
 
-/* The connection is established while this process pauses between the begin of a request and its send. */
+/* A request is begun, and its connection is established, before this process sends the request. */
 static void check_late_send(void)
 {
 	start_tcp(0, "127.0.0.1");
@@ -421,7 +421,7 @@ static void check_closed_meanwhile(void)
 	(void)close(pair[1]);
 }
 
-/* A reply that begins with answer, and then repeats rest without an end, must end the request with the error why. */
+/* Let the server send answer, and then rest again and again. The request must end with the error why. */
 static void check_excess(const char *answer, const char *rest, const char *why)
 {
 	int64_t begun_ms = rlock_now_ms();
@@ -456,7 +456,7 @@ static void check_excesses(void)
 	check_excess(piece, "", "its reply is too long");
 }
 
-/* A server that sends without a pause must not delay the deadline, no more than a silent one. */
+/* A request must end at its deadline even if the server sends without a pause, as with a silent server. */
 static void check_endless_talk(void)
 {
 	char *const channel = "news";
@@ -482,7 +482,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	pid_t talker;
 
 	start_asked(0, "ASK", INT64_MAX);
-	/* The child sends faster than the library reads, for a while. */
+	/* Let a child send for some time, and faster than the library reads. */
 	talker = fork();
 	if (talker == 0) {
 		while (rlock_now_ms() < begun_ms + PATIENCE_MS &&
@@ -498,7 +498,7 @@ static void check_fire_and_forget_to_a_talker(void)
 	stop_all();
 }
 
-/* The listen backlog has room for one connection. */
+/* The backlog of the listening socket has room for only one connection. */
 static void check_full_backlog(void)
 {
 	char url[256];

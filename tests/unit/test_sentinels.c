@@ -25,11 +25,11 @@
 #define MASTER_PORT 7001
 #define CLIENTS 2
 #define STEPS 60
-/* Connections whose end the client has not noticed yet count, too. */
+/* Largest number of connections to a sentinel, including those whose end the client has not noticed yet. */
 #define CONNECTIONS_MAX 16
 /* Wait this long where a reply may never come. */
 #define SHORT_MS 30
-/* Limit for replies that must come, also on a busy machine. */
+/* Time within which replies must come, also on a busy machine. */
 #define LONG_MS 10000
 
 enum mode { ANSWERS, IS_SLOW, IS_SILENT, IS_DOWN, MODES };
@@ -48,7 +48,7 @@ static struct sentinel {
 	bool has_names; /* it names hosts, not addresses */
 	unsigned master;
 	int epoch;
-	bool has_replied; /* it has replied to the last query; told_*: what it replied */
+	bool has_replied; /* it has replied to the last query with told_master, told_epoch */
 	unsigned told_master;
 	int told_epoch;
 	struct connection connections[CONNECTIONS_MAX];
@@ -242,7 +242,7 @@ static void remove_service(void)
 	sentinels[random_below((unsigned)count)].is_known = false;
 }
 
-/* SENTINEL REMOVE and MONITOR: the epoch starts again. */
+/* Remove the service and monitor it again, as by SENTINEL REMOVE and MONITOR: the epoch starts again from 0. */
 static void monitor(void)
 {
 	struct sentinel *sentinel = &sentinels[random_below((unsigned)count)];
@@ -252,7 +252,7 @@ static void monitor(void)
 	sentinel->epoch = 0;
 }
 
-/* Two leaders with the same epoch: the number of sentinels was changed, so different majorities elected them. */
+/* Let two leaders have the same epoch, as after a change of the number of sentinels: different majorities elected them. */
 static void split_epoch(void)
 {
 	struct sentinel *sentinel = &sentinels[random_below((unsigned)count)];
@@ -327,7 +327,10 @@ static bool allows_grant(unsigned master)
 	return may_grant(has_answer, masters, epochs, master);
 }
 
-/* The master on which the sentinels' present knowledge allows a grant; MASTERS: none, or it depends on who replies in time. */
+/*
+ * The master on which a grant must be confirmed, by what the sentinels know now. MASTERS: there is none, or it depends on which
+ * sentinels reply in time.
+ */
 static unsigned grantable(void)
 {
 	bool has_answer[SENTINELS_MAX];
@@ -337,7 +340,7 @@ static unsigned grantable(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct sentinel *sentinel = &sentinels[i];
 
-		/* This sentinel's reply may or may not arrive in time. */
+		/* If this sentinel's reply may arrive in time or not, nothing can be predicted. */
 		if (sentinel->mode == IS_SLOW || (count < 3 && sentinel->mode == IS_SILENT))
 			return MASTERS;
 		has_answer[i] = sentinel->is_known && sentinel->mode == ANSWERS;
@@ -390,7 +393,7 @@ static unsigned master_of(const struct client *client)
 	return (unsigned)server->endpoints.items[0].port - MASTER_PORT;
 }
 
-/* Drive the query to its end. With is_disturbed the sentinels can change meanwhile. */
+/* Drive the query to its end. is_disturbed: the sentinels can change during the query. */
 static enum rlock_status finish(struct client *client, bool is_disturbed)
 {
 	enum rlock_status status;
@@ -407,7 +410,7 @@ static enum rlock_status finish(struct client *client, bool is_disturbed)
 		serve();
 		was_served = true;
 		rlock__topology_await(client->topology, &polled);
-		/* Return soon, to serve the sentinels. */
+		/* Poll for 1 ms only: the sentinels must be served again. */
 		(void)poll(fds, (nfds_t)polled.count, 1);
 	}
 	return status;
@@ -446,7 +449,10 @@ static bool is_renewable(struct client *client)
 
 struct result {
 	unsigned grants, refusals;
-	/* Counters of errors. */
+	/*
+	 * Numbers of errors: unfounded grants; doubled, two clients with a grant on two masters; dead, a grant that was not
+	 * confirmed although it should; lost, a renewal that failed so.
+	 */
 	unsigned unfounded, doubled, dead, lost;
 };
 
@@ -468,7 +474,7 @@ static void step(struct result *result)
 	for (size_t i = 1; i < CLIENTS && count >= 3; i++)
 		result->doubled +=
 			granted[0] < MASTERS && granted[i] < MASTERS && granted[i] != granted[0];
-	/* The sentinels change during this grant, so compare it with the replies that the client got. */
+	/* The sentinels can change during this grant, so compare it with the replies that the client received. */
 	granted[0] = grant(&clients[0], true, SHORT_MS);
 	result->unfounded += granted[0] < MASTERS && !allows_grant(granted[0]);
 }

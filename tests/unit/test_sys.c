@@ -26,7 +26,10 @@
 
 #define ROOM "rlock\0run\0redis://***@a\0b"
 
-/* Set the title in memory that has the words of ROOM. That memory must then contain wanted, and the bytes around it be unchanged. */
+/*
+ * Set the title in memory that contains the words of ROOM. Then that memory must contain wanted, and the bytes around it must be
+ * unchanged.
+ */
 static void check_title(const char *title, const char *wanted)
 {
 	char room[sizeof(ROOM) + 2] = "!" ROOM, is[sizeof(room)] = { 0 }, *argv[5] = { 0 };
@@ -189,7 +192,7 @@ static void check_priorities(void)
 
 /* ---- proc.c ---- */
 
-/* Enough that one of them starts and ends within one clock tick. */
+/* Number of forks: so many that at least one child starts and ends within one clock tick. */
 #define FORKS 50
 
 static void check_starts(void)
@@ -221,7 +224,7 @@ static void check_starts(void)
 		     "the start time of a process that was forked in one of two ticks is unknown");
 }
 
-/* A process is opened only if its start time fits: the pid can have been reused. */
+/* A process must be opened only if its start time is right, since its pid may have been reused. */
 static void check_open(void)
 {
 	struct proc self = { 0 };
@@ -241,7 +244,7 @@ static void check_open(void)
 
 #define LIMIT_MS 10000
 
-/* Run in a process without other children. Returns the number of the step that failed; 0: none. */
+/* Call this in a process without other children. Returns the number of the step that failed; 0: no step failed. */
 static int kill_helper(void)
 {
 	char *const environment[] = { "PATH=/usr/bin:/bin", NULL };

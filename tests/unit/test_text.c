@@ -83,7 +83,7 @@ static void check_escape(void)
 	CHECK_STRING(rlock_escape(NULL, 0, out, sizeof(out)), "", "NULL is shown as an empty text");
 }
 
-/* Source and destination are blocks of the exact size, so that the sanitizer reports any access beyond. */
+/* Source and destination are blocks of exactly the right size, so that the sanitizer reports any access beyond them. */
 static void check_cuts(void)
 {
 	for (size_t i = 0; i < COUNT_OF(cuts); i++) {

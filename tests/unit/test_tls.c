@@ -19,7 +19,7 @@
 #define HOST "localhost"
 /* A handshake takes fewer rounds of messages. */
 #define ROUNDS_MAX 8
-/* Until changed files must have been read again, and how often to check that. */
+/* REREAD_LIMIT_MS: within this time, changed files must have been read again. REREAD_POLL_MS: how often to check that. */
 #define REREAD_LIMIT_MS 10000
 #define REREAD_POLL_MS 20
 
@@ -158,7 +158,7 @@ static void carry_to_server(struct ends *ends)
 		(void)BIO_write(ends->received, bytes, (int)len);
 }
 
-/* Carry what the server has sent, and whether the client has read data then. */
+/* Carry what the server has sent to the client. True: the client has then read data. */
 static bool carry_to_client(struct ends *ends)
 {
 	char bytes[4096];
@@ -170,7 +170,10 @@ static bool carry_to_client(struct ends *ends)
 	return rlock__tls_read(ends->client, bytes, sizeof(bytes), &data_len);
 }
 
-/* Whether the client completes the handshake. What the server sends after the handshake stays with the server. */
+/*
+ * Do the handshake. True: the client has completed it. What the server sends after the handshake is not carried to the client
+ * yet.
+ */
 static bool shake_hands(struct ends *ends)
 {
 	for (int i = 0; i < ROUNDS_MAX && !rlock__tls_has_failed(ends->client); i++) {
@@ -182,7 +185,7 @@ static bool shake_hands(struct ends *ends)
 	return rlock__tls_is_established(ends->client) && !rlock__tls_has_failed(ends->client);
 }
 
-/* Send the server's first data, before which the client gets the session. */
+/* Send the first data of the server to the client. Before these the client receives the session. */
 static bool send_data(struct ends *ends)
 {
 	return SSL_write(ends->server, "x", 1) == 1 && carry_to_client(ends);
@@ -212,7 +215,10 @@ static bool is_trusted(void)
 	return out;
 }
 
-/* Trust another authority than the server's. The files are read again when a stream is opened, but not for each stream. */
+/*
+ * Trust another authority than the server's, and wait until the server's is not trusted any more. The library reads the files
+ * again when a stream is opened, but not for each stream.
+ */
 static bool change_trust(void)
 {
 	int64_t end_ms = rlock_now_ms() + REREAD_LIMIT_MS;

@@ -1,5 +1,5 @@
 /*
- * rlock_url_hide_password: no password is ever shown, neither of an accepted nor of a refused URL, whatever mistake it contains.
+ * rlock_url_hide_password: no password is ever shown, whether the URL is accepted or refused, and whatever mistake it contains.
  */
 #include <stdlib.h>
 
@@ -112,7 +112,7 @@ static const char *const carriers[] = {
 	"user:ZZZZ@host",
 };
 
-/* Insert mistakes at every position of a URL; "": leave out a character instead. */
+/* Insert each of these mistakes at every position of a URL; "" stands for a character that is left out there. */
 static void check_slips(void)
 {
 	static const char *const slips[] = {
@@ -129,7 +129,7 @@ static void check_slips(void)
 		for (size_t slip = 0; slip < COUNT_OF(slips); slip++) {
 			bool omits = *slips[slip] == '\0';
 
-			/* Another slash makes the rest the path of a socket, which is no secret. */
+			/* A slash inserted here makes the rest of the URL the path of a socket, which is no secret. */
 			if (strncmp(carrier, "unix", 4) == 0 && *slips[slip] == '/')
 				continue;
 			/* Without scheme and '@' the text is no URL. */

@@ -111,7 +111,7 @@ static void check_refused(const char *text, const char *wanted)
 		(void)printf("# want %s\n# got  %s\n", wanted, why);
 }
 
-/* Whether a URL is accepted that begins with start and ends with a path, host or parameter of len bytes. */
+/* Whether a URL is accepted that consists of start and a path, host or parameter of len bytes. */
 static bool is_taken(const char *start, size_t len, char why[RLOCK_ERROR_MAX])
 {
 	char text[4096];

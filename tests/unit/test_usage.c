@@ -518,7 +518,7 @@ static void check_flock(void)
 	}
 }
 
-/* One byte, name or server too many. */
+/* One byte, name or server more than allowed must be refused. */
 static void check_limits(void)
 {
 	char line[4096];

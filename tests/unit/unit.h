@@ -49,16 +49,16 @@ __attribute__((format(printf, 5, 6))) bool unit_check_string(const char *got, co
 							     const char *file, int line,
 							     const char *format, ...);
 
-/* The number as text, valid until the second next call. */
+/* The number as text. It is valid until the next call but one. */
 const char *unit_number(int64_t number);
 
-/* The text, escaped for a terminal; valid until the second next call. */
+/* The text, escaped for a terminal. It is valid until the next call but one. */
 const char *unit_shown(const char *text);
 
 /* Whether a reason is one printable clause, so that a message can contain it. */
 bool unit_is_clause(const char *why);
 
-/* Run the function in a child, and return its result; -1: a signal ended the child. */
+/* Run the function in a child process, and return what it returned; -1: a signal ended the child. */
 int unit_fork(int (*run)(void));
 
 #endif
