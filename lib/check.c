@@ -1,7 +1,7 @@
 /*
  * Query a server for `rlock check`: its settings and state, and the rights to locks that a user lacks. Each right is tried by
- * a command that changes nothing, in the way in which the scripts try the rights for their kind of lock. The caller judges the
- * results.
+ * a command, in the way in which the scripts try the rights for their kind of lock. The commands change nothing, except for
+ * RPUSH and INCR, whose key is removed again. The caller judges the results.
  */
 #include <ctype.h>
 #include <hiredis/hiredis.h>
@@ -134,8 +134,8 @@ static enum rlock_status run_of_key(struct rlock__connection *connection, int in
 }
 
 /*
- * Find out whether a proxy distributes keys over several servers. Locks of several names then fail, because a script runs on
- * the server of its first key, and misses the values of keys on other servers.
+ * Find out whether a proxy distributes keys over several servers. A script then misses the values of keys on other servers,
+ * because it runs on the server of its first key.
  */
 static enum rlock_status look_for_shards(struct rlock__connection *connection,
 					 struct rlock_server_info *out)
@@ -290,8 +290,8 @@ struct trial {
 	/* random digits, which replace the '*' of the pattern */
 	char digits[RLOCK_HOLD_ID_MAX];
 	/*
-	 * A name that matches the pattern, and that no client uses. If the pattern is itself a name, only commands are tried
-	 * on this name.
+	 * A name that no client uses: the pattern with digits instead of its '*'. If the pattern is itself a name, only
+	 * commands are tried on this name, and keys and channels are those of the pattern.
 	 */
 	char probe[RLOCK_NAME_MAX + 1];
 	struct rlock__keys keys; /* keys and channels of the given name, or of the probe */
@@ -399,7 +399,7 @@ static void try_making(struct trial *trial, const char *key)
 		(void)run_trial(trial, 3, expire);
 }
 
-/* Try all commands, on a key that does not exist. */
+/* Try all commands except PUBLISH and SUBSCRIBE, on a key that does not exist. */
 static void try_commands(struct trial *trial, const char *key)
 {
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };

@@ -311,7 +311,10 @@ static enum rlock_status list_nodes(struct rlock__connection *connection,
 	size_t tries = connection->url->endpoints.count;
 	enum rlock_status status;
 
-	/* Repeat the request once for each node of the URL: after a node that does not answer, the request goes to another node. */
+	/*
+	 * Send the request up to as many times as the URL names nodes: after a node that does not answer, it goes to another
+	 * one.
+	 */
 	do {
 		redisReply *reply = NULL;
 

@@ -17,8 +17,8 @@
 /* ---- repeat ---- */
 
 /*
- * The time when an attempt that begins now ends: after patience_ms, but at deadline_ms at the latest. If deadline_ms has
- * passed, it does not count.
+ * The end of an attempt that begins now: after patience_ms, but at deadline_ms at the latest. If deadline_ms has passed, the
+ * attempt has its full patience_ms.
  */
 static int64_t attempt_end_ms(int64_t now_ms, int64_t deadline_ms, int64_t patience_ms)
 {
