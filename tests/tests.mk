@@ -36,7 +36,7 @@ NEEDS_bench := bench
 
 # ---- programs ----
 
-# Builds with sanitizers. gcc's two sanitizer libraries use the same log path only if both are linked statically.
+# Builds with sanitizers. Link them statically: only then do gcc's two sanitizer libraries use the same log path.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 $(BUILD)/sanitize/%: private TREE_CFLAGS = $(SANITIZE) $(CPPFLAGS) $(SANITIZE_CFLAGS)
 $(BUILD)/sanitize/%: private TREE_LDFLAGS = $(SANITIZE) $(call try,-static-libasan -static-libubsan) \
@@ -51,7 +51,7 @@ $(BUILD)/fuzz/%: private TREE_LDFLAGS = -fsanitize=fuzzer $(SANITIZE) -Wl,--as-n
 $(BUILD)/fuzz/%.o: %.c $(BUILD)/fuzz/flags
 	$(call compile,$(firstword $(subst /, ,$<)))
 
-# main() under another name, for the unit tests to call.
+# Compile main() of rlock under another name, so that the unit tests can call it.
 $(TREES:%=%/unit/main.o): %/unit/main.o: cli/main.c %/flags
 	$(call compile,cli) -Dmain=rlock_main -Wno-missing-prototypes
 -include $(wildcard $(TREES:%=%/unit/main.d))
@@ -73,19 +73,19 @@ bench := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 $(tools) $(bench): $(BUILD)/%: $(BUILD)/tests/%.o
 	$(call step,LINK)$(CC) -pie $(TREE_LDFLAGS) -o $@ $^ $(PROGRAM_LIBS)
 
-# A second name for the same program: tests find the command by it.
+# A second name of the program "inside". Tests use it as the command of a lock, and find its process by this name.
 tools += $(BUILD)/tools/run_until_ended
 $(BUILD)/tools/run_until_ended: $(BUILD)/tools/inside
 	$(Q)ln -f $< $@
 
-# A builtin of bash that sends requests to a Redis server: tests need no process for each request.
+# A builtin of bash that sends requests to a Redis server, so that tests do not start a process for each request.
 tools += $(BUILD)/tools/ask_redis.so
 $(BUILD)/tools/ask_redis.so: $(BUILD)/tests/tools/ask_redis.o
 	$(call step,LINK)$(CC) -shared $(TREE_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
 
-# A script that runs the program under valgrind. Findings go to files, since tests check the output of the program; the names have the
-# time, since pids are reused.
-# run-libc-freeres=no: in a forked child a lock of another thread's name look-up can stay locked, and freeing would hang.
+# A script that runs the program under valgrind. The findings go to files, since tests check the output of the program. The names
+# of the files contain the time, since pids are reused.
+# run-libc-freeres=no: in a forked child a mutex can stay locked that another thread had locked to look up a name; freeing would hang.
 # hiredis keeps pointers into the middle of its strings: after a signal or _exit valgrind would report these as possibly lost.
 VALGRIND = valgrind --quiet --error-exitcode=98 --leak-check=full --show-leak-kinds=definite,indirect \
 	--errors-for-leak-kinds=definite,indirect --read-inline-info=no --trace-children=no --run-libc-freeres=no \
@@ -104,7 +104,7 @@ $(BUILD)/valgrind/pidfd_signals.so: $(BUILD)/tests/valgrind/pidfd_signals.o
 bats := $(wildcard tests/bats/*.bats)
 release_bats := $(wildcard tests/release/*.bats)
 run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(TEST)'
-# Let a file run for an hour: tests are slow under valgrind and sanitizers.
+# Let a file of tests run for an hour, since tests are slow under valgrind and sanitizers.
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
@@ -140,13 +140,13 @@ check-interop: all $(tools) ## run the tests against real Redisson clients, or F
 check-servers: $(checked) ## run all tests, or FILES, on each server of tools/servers.sh, or SERVERS
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock $(on_servers) $(FILES)
 
-# Runs tests of `make check` in copies of this tree.
+# check-mutants runs tests of `make check` in copies of this tree.
 .PHONY: check-mutants
 check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; half an hour
 	$(Q)BUILD='$(BUILD)' MUTANTS_DIR=$(BUILD)/mutants BATS='$(BATS)' JOBS='$(JOBS)' MUTANTS='$(MUTANTS)' \
 		CHECKED='$(patsubst $(BUILD)/%,build/%,$(checked))' tests/mutants/run.py
 
-# SCALE=1 takes a quarter of an hour, SCALE=10 a night.
+# check-chaos takes a quarter of an hour with SCALE=1, and a night with SCALE=10.
 .PHONY: check-chaos
 check-chaos: all $(tools) ## count how often each guarantee holds under faults: SCALE times as often, or FILES of tests/chaos
 	$(run_tests) RLOCK_BIN=$(BUILD)/rlock CHAOS_TABLE=$(BUILD)/chaos.table SCALE='$(SCALE)' \
@@ -162,7 +162,7 @@ sanitize: all $(addprefix $(BUILD)/sanitize/,rlock property/model unit-tests) $(
 	$(run_tests) RLOCK_BIN=$(BUILD)/sanitize/rlock $(call watched,sanitize) \
 		$(if $(SERVERS),$(on_servers),tests/run.sh) $(or $(FILES),$(BUILD)/sanitize/unit-tests $(bats))
 
-# Old versions of valgrind (3.19 of Debian 12) do not know pidfd_open; tests/valgrind adds it.
+# Old versions of valgrind (3.19 of Debian 12) do not know pidfd_open(2): under these run only the unit tests.
 knows_pidfds = $(shell echo 'int main(void) { return syscall(SYS_pidfd_open, getpid(), 0) < 0; }' \
 	| $(CC) -D_GNU_SOURCE -include unistd.h -include sys/syscall.h -o $(BUILD)/valgrind/probe -x c - \
 	&& valgrind --log-file=/dev/null $(BUILD)/valgrind/probe && echo yes)

@@ -81,7 +81,7 @@ name_at_node() {
 	crash_server 3
 	redis client kill type normal >/dev/null
 	redis client kill type pubsub >/dev/null
-	# Shorten the TTL, so that a renewal shows.
+	# Shorten the TTL, so that the next renewal can be recognised by it.
 	redis_says 1 pexpire "$NAME" 8000
 	wait_until 8 is_renewed "$NAME" 9000
 	wait_until 8 has_subscribed_waiter "$NAME"
@@ -107,7 +107,7 @@ name_at_node() {
 	on "$NODE" redis_says 1 wait 1 1000
 	crash_server "$NODE"
 	wait_until 30 eval '[ "$(on "$new" redis role | head -n 1)" = master ]'
-	# Shorten the TTL, so that a renewal shows.
+	# Shorten the TTL, so that the next renewal can be recognised by it.
 	wait_until 5 on "$new" redis_says 1 pexpire "$NAME" 20000
 	wait_until 25 on "$new" is_renewed "$NAME" 30000
 	is_running "$holder"

@@ -134,7 +134,7 @@ needs_hung_file_system() {
 	set_on_file_system
 }
 
-# on_file_system COMMAND [ARG...]: in_background, in the mount namespace of the hung file system.
+# on_file_system COMMAND [ARG...]: starts COMMAND as in_background does, in the mount namespace of the hung file system.
 on_file_system() {
 	in_background "${ON_FILE_SYSTEM[@]}" "$@"
 }

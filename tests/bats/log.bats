@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# --log, the log for operators: one line per event of a lock, in two formats, whichever of rlock's processes sees the event. And its
-# destinations: no lock waits for its log.
+# --log, the log for operators: one line for each event of a lock, in two formats, whichever of rlock's processes sees the event.
+# Also the destinations of the log, and that no lock waits for its log.
 
 load ../lib/usual
 load ../lib/rights

@@ -11,7 +11,7 @@ load ../lib/hold_processes
 refuses_there() {
 	local before verb
 	echo "$*" >&2
-	# The leak sanitizer itself needs /proc.
+	# Switch off the leak sanitizer, which needs /proc itself.
 	export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 	before=$(server_commands)
 	for verb in 'run --wait-all --max-run 1s' fair; do

@@ -35,7 +35,7 @@ load ../lib/hold_processes
 	kill -s CONT "$PID"
 	ended_with 7
 	stderr_is_empty
-	# The leftover process of the command continues.
+	# The leftover process of the command must continue.
 	BACKGROUND+=("$(<left)")
 	is_running "$(<left)"
 }

@@ -130,7 +130,7 @@ note_is() {
 	for number in "${!rows[@]}"; do
 		run grep -cE 'a: waiting for nightly backup, held for [0-9.]+s.?$' "output-$number"
 		assert_equal "$output ${rows[number]#* }" "${rows[number]}"
-		# A terminal that cannot erase a line gets no escape sequences.
+		# A terminal that cannot erase a line must get no escape sequences.
 		run ! grep $'\e' "output-$number"
 	done
 	run -0 env CI=true rlock run free -- true

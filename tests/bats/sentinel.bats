@@ -294,7 +294,7 @@ start_callers() {
 	ended_with 0
 }
 
-# start_sockets NAME...: servers of this test alone, which have run for longer than a lease of 3 s.
+# start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 3 s.
 start_sockets() {
 	local name
 	for name; do

@@ -75,7 +75,7 @@ names_all_servers() {
 	run -0 rlock run --db 3 a -- sh -c '
 		for number in 1 2 3; do redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" -n 3 exists a; done'
 	assert_output $'1\n1\n1'
-	# Two databases of one server count as two servers here.
+	# Two databases of one server must count as two servers here.
 	run -0 rlock run -u "$a?db=1" -u "$a?db=2" a -- sh -c 'for db in 1 2; do redis-cli -s "$SERVER_SOCKET" -n $db exists a; done'
 	assert_output $'1\n1'
 }
@@ -173,7 +173,7 @@ names_all_servers() {
 	run -0 rlock stop a
 	ended_with 124
 	on_each no_keys
-	# The message names the hold once, although it is on three servers.
+	# The message must name the hold only once, although it is on three servers.
 	run -0 rlock run --at-least 60s a -- true
 	run -75 rlock stop a
 	assert_one_line 'cannot be asked: --at-least keeps it'

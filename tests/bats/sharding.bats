@@ -28,7 +28,7 @@ teardown() { common_teardown; }
 		assert_equal "$(ask_redis "$OTHER" dbsize)" 0
 	done
 	run -78 rlock sem --permits 2 a d -- touch ran
-	# The permits were returned on the server that has counted them.
+	# The permits must have been returned on the server that has counted them.
 	assert_equal "$(ask_redis "$OTHER" mget a d | tr '\n' ' ')" '2 2 '
 	no_keys
 	assert [ ! -e ran ]

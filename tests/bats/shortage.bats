@@ -20,11 +20,11 @@ with_descriptors() {
 	STATUS=0
 	echo "$*" >&2
 	(
-		# Close other descriptors that the caller of the tests has left open: they would count.
+		# Close other descriptors that the caller of the tests has left open, since they would count.
 		for fd in /proc/self/fd/*; do
 			((${fd##*/} < 3)) || eval "exec ${fd##*/}>&-"
 		done
-		# The leak sanitizer needs descriptors, too.
+		# Switch off the leak sanitizer, which needs descriptors itself.
 		export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>stderr
 	) || STATUS=$?
@@ -55,8 +55,8 @@ with_descriptors() {
 	assert_equal "$has_begun" yes
 }
 
-# refused STATUS PROGRAM CALLS ERROR NUMBER COMMAND [ARG...]: COMMAND must exit with STATUS when call NUMBER of these system calls fails
-# in PROGRAM. Fails if there was no such call.
+# refused STATUS PROGRAM CALLS ERROR NUMBER COMMAND [ARG...]: COMMAND must exit with STATUS if, in processes called PROGRAM, call
+# number NUMBER of the system calls CALLS fails with ERROR. Fails if there was no such call.
 refused() {
 	rm -f refused
 	echo "${*:2}" >&2
@@ -108,7 +108,8 @@ refused() {
 	no_keys
 }
 
-# with_small_stack STATUS VERB [ARG...]: rlock must exit with STATUS, with a stack of 64 KB, the least that limits are likely to leave.
+# with_small_stack STATUS VERB [ARG...]: runs rlock with a stack of 64 KB, the smallest that a limit is likely to allow. It must
+# exit with STATUS.
 with_small_stack() {
 	run "-$1" bash -c 'ulimit -s 64; exec timeout 30 rlock "$@"' - "${@:2}"
 }

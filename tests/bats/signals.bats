@@ -84,7 +84,8 @@ how_it_ended() {
 
 # ---- processes that may not be signalled ----
 
-# runs_foreign [OPTION...]: rlock without CAP_KILL runs a process of another user, until FOREIGN is killed.
+# runs_foreign [OPTION...]: starts an rlock without CAP_KILL, whose command becomes a process of another user. Sets FOREIGN to its
+# pid.
 runs_foreign() {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
@@ -194,7 +195,7 @@ runs_foreign() {
 	done
 	kill -s CONT "$SERVER_PID"
 	wait_until 5 server_answers
-	# Only the counter and the total of the semaphore stay.
+	# Only the counter and the total of the semaphore may be left.
 	wait_until 10 keys_are a-sem 'rlock_total:{a-sem}'
 	refute file_exists ran
 }
@@ -265,6 +266,6 @@ has_no_answer_yet() {
 		ended_with 0 2>/dev/null || ended_with 143
 	done
 	wait_until 5 no_rlock_runs
-	# An rlock that ends during a request does not wait for its undo, so poll.
+	# Poll, since an rlock that ends during a request does not wait until the request is undone.
 	wait_until 5 no_keys || fail "locked for $(redis pttl "$(redis keys 'lock*' | head -n 1)") ms yet: $(redis keys '*')"
 }

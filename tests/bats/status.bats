@@ -64,7 +64,7 @@ teardown() {
 	assert_line --index 0 --regexp '^nightly: fair lock, held, '
 	rlock unlock --force nightly
 	acquire fair ci nightly
-	# A re-entry of another kind does not change the kind that the lock was acquired as.
+	# A re-entry of another kind must not change the kind as which the lock was acquired.
 	rlock run --owner ci nightly -- rlock status nightly >text
 	assert_equal "$(sed -n '1s/,.*//p' text)" 'nightly: fair lock'
 	hold_by_foreign_client java
@@ -194,7 +194,7 @@ teardown() {
 	owner=$(redis hkeys nightly)
 	run -0 on_terminal 100 rlock status nightly
 	assert_line --regexp "^  holder .* rlock +the note  $owner\$"
-	# A column without values is left out.
+	# A column without values must be left out.
 	refute_output --partial SLOT
 	run -0 on_terminal 60 rlock status nightly
 	refute_output --partial CLIENT
@@ -227,7 +227,7 @@ teardown() {
 	acquire lock ci same -u "$url/1" -u "$url/2"
 	run -0 rlock status -u "$url/1" -u "$url/2" same
 	refute_output --partial differ
-	# The JSON document has each name and each server.
+	# The JSON document must have each name and each server.
 	run -69 rlock status -u "$none" a b
 	assert_one_line '^rlock: a: cannot reach '
 	run -69 --separate-stderr rlock status --json -u "$none" -u "$url/1" nightly unheld
@@ -249,7 +249,7 @@ teardown() {
 		key C
 		ends 130
 	END
-	# The cursor moves to the top, and the rest of each line is erased.
+	# The output must move the cursor to the top, and erase the rest of each line.
 	assert_output --partial $'\e[H'
 	assert_output --partial $'\e[K'
 	assert_line --regexp 'the note +ci:0'
@@ -259,7 +259,7 @@ teardown() {
 	in_background sh -c 'exec rlock status --watch=100ms --json nightly >states 2>errors'
 	wait_until 5 awk 'END { exit NR < 2 }' states
 	redis replicaof 127.0.0.1 1 >/dev/null
-	# What a replica says about a lock does not count.
+	# A replica must be reported as such, since what it stores about a lock does not count.
 	wait_until 5 grep -q 'is a replica' errors
 	run -69 rlock status nightly
 	redis replicaof no one >/dev/null

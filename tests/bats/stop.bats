@@ -237,7 +237,8 @@ stops_with() {
 
 # ---- rights, and keys that were overwritten ----
 
-# changes_nothing STATUS NAME [OPTION...]: rlock stop must exit with STATUS; no holder is asked, and its command continues.
+# changes_nothing STATUS NAME [OPTION...]: rlock stop must exit with STATUS. No holder may be asked, and the holder's command must
+# continue.
 changes_nothing() {
 	run "-$1" rlock stop "${@:3}" "$2"
 	has_requests "$2" 0

@@ -17,7 +17,7 @@ load ../lib/hold_processes
 	assert_output --regexp '^rlock run nightly -- '
 }
 
-# hold_logging NAME [OPTION...]: hold_with_pids with a command that logs its signals.
+# hold_logging NAME [OPTION...]: as hold_with_pids, with a command that logs the signals that it gets.
 hold_logging() {
 	hold_for_script 'echo $$ >command-pid; exec log_signals' "$@"
 	wait_until 20 file_has_line signals ready
@@ -129,7 +129,7 @@ killed_at() {
 	no_keys
 }
 
-# Stops the renewer when it has no work left until the next renewal.
+# stop_idle_renewer: stops the renewer at a time when it has nothing to do until the next renewal.
 stop_idle_renewer() {
 	wait_until 5 eval '[ "$(readlink "/proc/$RENEWER/cwd")" = / ]'
 	wait_until 5 grep -q '^State:.S' "/proc/$RENEWER/status"

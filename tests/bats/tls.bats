@@ -31,7 +31,7 @@ replace_server() {
 	start_tls_server "$@"
 }
 
-# trusted [OPTION...]: rlock run with the authority of the server's certificate.
+# trusted [OPTION...]: `rlock run` that trusts the authority which has signed the server's certificate.
 trusted() {
 	rlock run --cacert "$CA" "$@"
 }

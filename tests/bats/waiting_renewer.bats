@@ -218,8 +218,8 @@ grant_unheard() {
 	release_other
 	# The renewer, which is not stopped, must acquire the lock.
 	wait_until 5 is_held a
-	# If possible, keep rlock's processor busy with a real-time process: rlock then cannot die immediately, while its renewer polls it every
-	# tenth of a second.
+	# If possible, keep rlock's processor busy with a real-time process. Then rlock cannot die immediately; meanwhile its
+	# renewer checks every tenth of a second whether rlock lives.
 	if [ "$(nproc)" -gt 1 ] && chrt --rr 2 true 2>/dev/null; then
 		taskset --cpu-list --pid "$processor" "$PID" >&2
 		busy=(chrt --rr 2 taskset --cpu-list "$processor")
@@ -257,7 +257,7 @@ grant_unheard() {
 	none_waits
 }
 
-# rlock gets the signal and the end of its renewer in the same iteration.
+# The signal and the end of its renewer reach rlock in the same iteration of its loop.
 @test "a signal ends a waiter whose renewer was killed at the same time, and it leaves the queue" {
 	wait_behind fair
 	kill -s STOP "$PID"

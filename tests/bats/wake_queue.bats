@@ -156,7 +156,7 @@ comes_from_afar() {
 	touch enough
 }
 
-# Callers of the plain lock do not consult the queue of the fair lock, and the reverse.
+# Callers of the plain lock do not read the queue of the fair lock, and those of the fair lock do not read that of the plain one.
 @test "a fair waiter with a slow network acquires the lock while callers of the plain lock come and go" {
 	comes_from_afar fair a
 }

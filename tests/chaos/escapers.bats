@@ -16,8 +16,9 @@ VICTIMS=(rlock renewer both)
 MOMENTS=(wait grant run termination release)
 ENDS=(wait_all max_run sigterm lease)
 
-# plan NUMBER: sets VICTIM, MOMENT and END, so that successive numbers cover all combinations, and KIND. Chooses ESCAPING, the sorts of
-# processes, at random. Sets UNSEEING to a prefix for rlock, and WHERE.
+# plan NUMBER: sets VICTIM, MOMENT, END and KIND, so that successive NUMBERs cover all combinations of the first three. Sets
+# ESCAPING to a random choice of the sorts of processes in ESCAPERS. Sets UNSEEING to words that are put before rlock, and adds to
+# WHERE.
 plan() {
 	local index=$(($1 - 1))
 	VICTIM=${VICTIMS[index % 3]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Four Java threads and four shells take turns, 2000 of them or $TURNS: see stress.bash.
+# Four Java threads and four shells compete for a lock until they have had 2000 turns together, or $TURNS: see stress.bash.
 
 load interop
 load stress

@@ -71,7 +71,7 @@ start_server() {
 	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
 		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
 	SERVER_PID=$!
-	# Real-time priority, if allowed: a busy machine must not make the server slow.
+	# If allowed, give the server a real-time priority, so that a busy machine does not make it slow.
 	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
@@ -193,7 +193,8 @@ key_of_lock() {
 
 # ---- for each test ----
 
-# Unsets what the caller's environment could change in rlock, and gives the test its own runtime and configuration directories.
+# clean_environment: unsets what the caller's environment could change in rlock, and gives the test its own runtime and
+# configuration directories.
 clean_environment() {
 	# Switch off the DEBUG trap of bats in functions, since it takes a sixth of the tests' time. Then a failed test shows
 	# which of its own lines failed, but not the line of the helper; with TRACE=1 it shows both.
@@ -210,14 +211,15 @@ common_setup() {
 	ask_server flushall
 }
 
-# common_setup, in the test's own directory. REDIS is "ask_redis SOCKET", for scripts that query the server.
+# directory_setup: common_setup, then changes to the test's own directory. Sets REDIS to "ask_redis SOCKET", for scripts that
+# query the server.
 directory_setup() {
 	common_setup
 	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# Ends the processes that the test has left in the background, also after a failure.
+# common_teardown: ends the processes that the test has left in the background, also after a failure.
 common_teardown() {
 	local pid
 	kill -CONT "$SERVER_PID" 2>/dev/null || :
@@ -460,7 +462,7 @@ needs_own_command_line() {
 
 # ---- waiting ----
 
-# Factor for all time limits: under valgrind rlock needs half a second to start.
+# The factor of all time limits. It is 4 under valgrind, where rlock needs half a second to start.
 [ "${TESTS_UNDER:-}" = valgrind ] && SLOWNESS=4 || SLOWNESS=1
 
 # busy_factor: prints the factor by which a busy machine prolongs the limits of waits. It is 1 on a quiet machine, and one more

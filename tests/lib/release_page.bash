@@ -15,7 +15,7 @@ start_release_page() {
 	(cd "$page" && sha256sum -- * >SHA256SUMS)
 	PROGRAM_SHA256=$(sed -n 's/ .*-linux-x86_64$//p' "$page/SHA256SUMS")
 	WHEEL_SHA256=$(sed -n 's/ .*\.whl$//p' "$page/SHA256SUMS")
-	# Port 0: the kernel chooses one.
+	# Use port 0, for which the kernel chooses a free one.
 	python3 -u -m http.server --bind 127.0.0.1 --directory "$page" 0 >"$BATS_FILE_TMPDIR/page.log" 2>&1 3>&- &
 	PAGE_PID=$!
 	wait_until 30 grep -q '^Serving HTTP' "$BATS_FILE_TMPDIR/page.log"

@@ -214,7 +214,7 @@ static int latest_epoch(void)
 	return epoch;
 }
 
-/* A failover: at first only the sentinel that leads it knows the new master. */
+/* Fail over to another master. At first only the sentinel that leads the failover knows the new master. */
 static void fail_over(void)
 {
 	struct sentinel *leader = &sentinels[random_below((unsigned)count)];

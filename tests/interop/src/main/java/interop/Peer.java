@@ -109,7 +109,7 @@ public final class Peer {
 		return answer;
 	}
 
-	/** Whether the thread sleeps: Redisson's latch is a semaphore. */
+	/* * Whether the thread sleeps until a message comes: it then waits in Redisson's latch, which is a semaphore. */
 	private static boolean isAsleep(String thread) {
 		return Thread.getAllStackTraces().entrySet().stream()
 				.filter(trace -> trace.getKey().getName().equals(thread))
