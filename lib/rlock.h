@@ -414,7 +414,7 @@ enum rlock_kind {
 	RLOCK_FAIR,      /* RFairLock */
 	RLOCK_READ,      /* RReadWriteLock.readLock() */
 	RLOCK_WRITE,     /* RReadWriteLock.writeLock() */
-	RLOCK_SEMAPHORE, /* RPermitExpirableSemaphore; its counter is that of RSemaphore, too */
+	RLOCK_SEMAPHORE, /* RPermitExpirableSemaphore; RSemaphore uses the same counter */
 	/* Any kind: for rlock_find, rlock_break and rlock_kind_is, and in an inspection an unknown kind. */
 	RLOCK_ANY,
 };
@@ -449,7 +449,7 @@ RLOCK_API bool rlock_names_clash(const struct rlock_name *a, const struct rlock_
 RLOCK_API enum rlock_status rlock_owner_new(unsigned long number, char out[RLOCK_OWNER_MAX]);
 
 /*
- * Check an owner: 1 to 255 letters, digits, '.', '_', '-' and ':'. Not allowed are the names of other fields in the same hash: "mode",
+ * Check an owner: 1 to 255 letters, digits, '.', '_', '-' and ':'. The names of other fields in hashes of owners are not allowed: "mode",
  * "seen", a text that ends in ":write", and one that contains ":lingering:". RLOCK_OK, or RLOCK_EINVAL with the reason, a constant,
  * in *why.
  */
@@ -584,10 +584,11 @@ struct rlock_blocker {
 struct rlock_request {
 	int64_t wait_ms; /* 0: do not wait; -1: for ever */
 	/*
-	 * Memory that lets another process continue the wait when this process is killed; NULL: no process will. *since_us is 0
-	 * before the first request, RLOCK_SINCE_UNKNOWN once a request may have been sent, then the time since which the caller waits,
-	 * by the server's clock. A call with a hold of the same spec and that *since_us takes over the killed caller's position in every
-	 * queue, and what that caller was granted last. If the call fails, it undoes what both have left on the servers.
+	 * Memory that lets another process continue the wait if this process is killed; NULL: no process will. *since_us is 0
+	 * before the first request, and RLOCK_SINCE_UNKNOWN when a request may have been sent. When a reply has shown it,
+	 * *since_us is the start of the wait by the server's clock, in microseconds since 1970.
+	 * A call with a hold of the same spec and this *since_us takes over the killed caller's position in every queue, and
+	 * the lock if it was granted last. If the call fails, it undoes what both callers have left on the servers.
 	 */
 	int64_t *since_us;
 	/* Owners that are re-entered: if one of them holds the lock, the call adds a hold to it. See rlock_owner_check. */
@@ -595,12 +596,12 @@ struct rlock_request {
 	size_t inherited_count;
 	/*
 	 * Whether the process of a holder waits for the caller to end. True: the call ends immediately with RLOCK_EDEADLOCK. Not called for
-	 * a semaphore, where other holders may release permits. NULL: no process does.
+	 * a semaphore, where other holders may release permits. NULL: no holder waits for the caller.
 	 */
 	bool (*is_ancestor)(void *ctx, const struct rlock_process *process);
 	/*
-	 * Whether the process of a holder has ended. True: the server is queried once more before on_wait is called, since the lock may have
-	 * passed to another owner without a message to this waiter. NULL: the server is not queried.
+	 * Whether the process of a holder has ended. True: another attempt is made before on_wait is called, because the
+	 * lock may have passed to another owner without a message to this waiter. NULL: no such attempt is made.
 	 */
 	bool (*has_ended)(void *ctx, const struct rlock_process *process);
 	bool issue_token; /* issue a fencing token */
@@ -631,12 +632,14 @@ struct rlock_request {
  * RLOCK_EINVAL     an inherited owner that rlock_owner_check denies; a name whose keys are in several slots of a
  *                  cluster; a lease of less than 1 ms or more than 10000 days; for a semaphore: several servers, or
  *                  permits or take out of range; nothing was sent
- * RLOCK_ENET       no server that can grant a lock was reached in time; or the server was lost during the wait, and was still
- *                  lost at its end (with wait_ms -1: for 60 s); or all replies to the request and its retries were lost for
- *                  a second; or too few replicas acknowledged the lock. Nothing stays held for longer than one lease
+ * RLOCK_ENET       one of four failures, after which nothing stays held for longer than one lease:
+ *                  no server that can grant a lock was reached in time;
+ *                  the server was lost during the wait, and was still lost at its end (with wait_ms -1: for 60 s);
+ *                  the replies to the request and to its retries were lost for a second;
+ *                  too few replicas acknowledged the lock
  * other failures   nothing is held
  * After a lost reply the caller may acquire the same hold again: the server adds no second one. After any other failure the caller
- * needs a new hold, since a release of the old one may still arrive at a server.
+ * needs a new hold, because a release of the old one may still arrive at a server.
  */
 RLOCK_API enum rlock_status rlock_acquire(struct rlock_conn *conn, struct rlock_hold *hold,
 					  const struct rlock_request *request);
@@ -657,12 +660,12 @@ RLOCK_API enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_ho
  * lock acquire it again.
  * RLOCK_OK        renewed
  * RLOCK_NOT_HELD  the hold expired, was broken or overwritten: do not continue as if you held the lock
- * RLOCK_ENET      unknown: retry until your own deadline
+ * RLOCK_ENET      it is not known whether the hold was renewed: retry until your own deadline
  * RLOCK_EINVAL    a lease that rlock_acquire does not allow; nothing was sent
  */
 RLOCK_API enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold,
 					int64_t lease_ms, int64_t deadline_ms);
-/* Renew as rlock_renew does, but retry as rlock_release does. For a caller that can block until deadline_ms. */
+/* Renew as rlock_renew does, but retry as rlock_release does. Use this only if the caller can block until deadline_ms. */
 RLOCK_API enum rlock_status rlock_renew_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					      int64_t lease_ms, int64_t deadline_ms);
 
@@ -679,15 +682,16 @@ RLOCK_API enum rlock_status rlock_release(struct rlock_conn *conn, struct rlock_
 
 /*
  * Instead of a release: keep the lock for another left_ms, then let it expire. Other holds of the same owner may keep the lock for
- * longer. If left_ms is not positive, the hold is released. Retries and statuses are those of rlock_release. RLOCK_EINVAL: more
- * than 10000 days.
+ * longer. If left_ms is not positive, the hold is released. Retries and statuses are those of rlock_release. RLOCK_EINVAL:
+ * left_ms is more than 10000 days.
  */
 RLOCK_API enum rlock_status rlock_keep_until(struct rlock_conn *conn, struct rlock_hold *hold,
 					     int64_t left_ms, int64_t deadline_ms);
 
 /*
  * Set the total of the semaphore's permits. Held permits stay held: if the total becomes smaller, the number of free ones may be below
- * 0 until enough are released. Retries as rlock_release, until deadline_ms. After a lost reply *had_out may be the new total.
+ * 0 until enough are released. Retries as rlock_release, until deadline_ms. If a reply was lost, *had_out may be
+ * the new total, because the request was repeated.
  * RLOCK_OK     *had_out is the total before; -1: the semaphore did not exist, and was made
  * RLOCK_EINVAL permits is out of range, or there are several servers; nothing was sent
  */
@@ -714,8 +718,9 @@ RLOCK_API enum rlock_status rlock_find(struct rlock_conn *conn, const struct rlo
  * NULL, only the lock of that owner is broken; other readers keep theirs. With several servers a quorum must reply. Retries as
  * rlock_release, until deadline_ms. Only holds that the servers' first replies list are broken: an owner that acquires the lock after
  * that keeps it.
- * RLOCK_OK        broken: owner_out held the lock, and note is its note or empty; both are escaped. If owner_out is empty, no owner held
- *                 the lock, and note says what was removed, or that an earlier request may have broken the lock
+ * RLOCK_OK        broken: owner_out held the lock, and note is its note or empty; both are escaped. If owner_out is empty, no
+ *                 owner held the lock, and note contains what was removed, or that an earlier request, whose reply was
+ *                 lost, may have broken the lock
  * RLOCK_NOT_NOTIFIED  as RLOCK_OK, but the waiters were not notified
  * RLOCK_NOT_HELD  no owner holds the lock
  * RLOCK_BUSY      owner_out, with its note, holds the lock, and is not the owner given; or the lock is of another kind
@@ -733,7 +738,8 @@ struct rlock_stop_hold {
 	char owner[RLOCK_OWNER_MAX];
 	char note[RLOCK_NOTE_MAX]; /* escaped; empty: none */
 	struct rlock_record record;
-	int64_t ttl_ms; /* RLOCK_TIME_NONE: none. Without a record the TTL of the key */
+	/* The TTL of the hold, or of the key if the hold has no record. RLOCK_TIME_NONE: there is none. */
+	int64_t ttl_ms;
 	/* On at least one server the hold has a process that reads stop requests. After RLOCK_OK the hold was asked. */
 	bool can_be_asked;
 };
@@ -747,18 +753,19 @@ struct rlock_stop_request {
 };
 
 /*
- * Ask the processes that renew the holds on name to end their work and to release the holds. A process finds the request, which is
- * stored next to its hold, by its next renewal: rlock_hold_stop_requested_by. If owner is not NULL, only its holds are asked. by names
- * the caller, as "user@host".
+ * Ask the processes that renew the holds on name to end their work and to release the holds. The request is stored next to each
+ * hold, and the process finds it by its next renewal (rlock_hold_stop_requested_by). If owner is not NULL, only the holds of
+ * that owner are asked. by is the caller, as "user@host".
  *
- * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks these holds only,
- * never a later holder, and leaves in stop those that have not ended. With several servers a quorum must reply. Retries as
- * rlock_release, until deadline_ms. Free stop with rlock_stop_request_clear.
- * RLOCK_OK        stop has the holds; the earlier ones are freed
+ * The first call searches for the holds, then asks those that it found. Each further call with the same stop asks only these
+ * holds, never a later holder, and leaves in stop those that have not ended. With several servers a quorum must reply. Retries
+ * as rlock_release, until deadline_ms. Free stop with rlock_stop_request_clear.
+ * RLOCK_OK        stop has the holds that have not ended; those of the call before are freed
  * RLOCK_NOT_HELD  no hold is left, and stop has none
  * RLOCK_EKIND     the key is no lock
  * RLOCK_EACL      a right is missing that each holder needs, too; no hold was asked
- * other failures  stop has the holds it had, or those that the search found; the request may have been stored all the same
+ * other failures  stop has the holds of the call before, or those that the search found; the request may have been stored all
+ *                 the same
  */
 RLOCK_API enum rlock_status rlock_request_stop(struct rlock_conn *conn,
 					       const struct rlock_name *name, const char *owner,
@@ -768,7 +775,7 @@ RLOCK_API void rlock_stop_request_clear(struct rlock_stop_request *stop);
 
 /* ---- what the servers say of a name ---- */
 
-/* Which program a holder or a waiter is, judged by its records on the server. */
+/* The program that a holder or a waiter uses, judged by its records on the server. */
 enum rlock_client {
 	RLOCK_CLIENT_UNKNOWN, /* the records were not read: there are too many, or the user has no right to them */
 	RLOCK_CLIENT_RLOCK,    /* rlock or librlock: the hold, or the wait, has a record */
@@ -786,7 +793,7 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 /*
  * The members that the structs below take from a server's reply: one row each, in the order of the reply. These rows also generate the
  * library's reader and the JSON of `rlock status`, so that a new member is one row. FIELD(type, member, key): key is the member's
- * name in the JSON; NULL: it has none of its own there.
+ * name in the JSON; NULL: it has no name of its own there.
  *
  * BYTES     struct rlock_name: any bytes, as the server has them. Escape them before printing
  * TEXT      const char *, one line, safe for a terminal; empty: none
