@@ -26,7 +26,7 @@ LUA_TOKEN = re.compile(r'(?P<c>(?:--[^\n]*\n[ \t]*)+)|(?P<q>"[^"\n]*"|\'[^\'\n]*
 SHELL_TOKEN = re.compile(
     r'(?P<c>(?:(?:(?<=\n)|\A)[ \t]*#[^\n]*\n)+|(?<=\s)# [^\n]*)|@test "(?P<t>[^\n]*)" \{'
     r'|(?:(?<=\n)|\A)[ \t]*(?P<n>[A-Za-z_]\w*)(?=\(\) )|\b(?P<v>[A-Za-z_]\w*)(?==)|(?<=\bfor )(?P<i>[A-Za-z_]\w*)(?= in\b|;)')
-# The texts that a test prints when it fails or is skipped, or in a table of results; and the docstrings of Python.
+# Matches texts that tests print: when they fail or are skipped, or in a table of results. Also matches the docstrings of Python.
 SAID_BY_SCRIPT = re.compile(
     r'\b(?:fail|skip|violated|wrong|complain|broke|must|ought|ought_by|not_under_valgrind|begin_scenario|end_scenario'
     r'|ends \S+ \S+|ends_well \S+) (?P<t>\'[^\'\n]*\'|"(?:\\.|[^"\\\n])*")|(?P<d>"""(?s:.*?)""")')

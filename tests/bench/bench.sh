@@ -152,7 +152,7 @@ renewer_of() {
 	pgrep -P "$1" -x rlock-renewer
 }
 
-# pss PID...: prints the sum of the proportional set sizes, in kB.
+# pss PID...: prints the sum of the proportional set sizes (PSS) of these processes, in kB.
 pss() {
 	local pid
 	for pid; do

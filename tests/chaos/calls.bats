@@ -60,7 +60,7 @@ refuse_each() {
 		WHERE="$calls $why $n, $cell"
 		# shellcheck disable=SC2086
 		try "$use" 71 $status || return 0
-		# If nothing was refused, the use makes fewer than n of these calls.
+		# If nothing was refused, the use makes fewer than n of these calls, so no further call is left to refuse.
 		[ -s refused ] || return 0
 	done
 }

@@ -5,7 +5,7 @@
 #
 # failovers.bash says what is promised.
 
-# failovers.bash reads FAULT_MS.
+# This file sets FAULT_MS, which failovers.bash reads.
 
 load chaos
 load failovers

@@ -166,7 +166,7 @@ judge() {
 	[[ $KILLED = @(rlock|both) ]] || must_end "$STATUS" "$HOLDER" holder
 }
 
-# escapers NUMBER: one cell.
+# escapers NUMBER: the function of each cell.
 escapers() {
 	plan "$1"
 	if [[ $MOMENT = @(wait|grant) ]]; then

@@ -2,7 +2,7 @@
 # Failovers by real sentinels, one after the other: half of them by order, the others because the master was killed. Half of the
 # killed masters die just after a grant that no replica has received. failovers.bash says what is promised.
 
-# failovers.bash reads FAULT_MS.
+# This file sets FAULT_MS, which failovers.bash reads.
 
 load chaos
 load failovers

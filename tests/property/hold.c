@@ -116,7 +116,7 @@ static void check_failure(const struct wish *wish, enum rlock_status status, boo
 	}
 	if (status == RLOCK_EACL && !is_first)
 		state.is_dirty = true;
-	/* The fault may also have kept this waiter from leaving the queue. */
+	/* The fault may also have prevented that this waiter leaves the queue. */
 	state.has_dead_waiter |= wish->request.wait_ms > 0 && disturbance != NONE;
 	count_event(status == RLOCK_BUSY        ? "times it was busy"
 		    : status == RLOCK_EDEADLOCK ? "times it would have been a deadlock"

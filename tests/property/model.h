@@ -38,9 +38,9 @@ struct choice {
 /* Choose one of the steps at random, by their weights, and take it. False: the step was not possible. */
 bool random_step(const struct choice *choices, size_t count);
 
-/* Record what is done now. Printed when a check fails. */
+/* Record what is done now. The last records are printed when a check fails. */
 __attribute__((format(printf, 1, 2))) void trace(const char *format, ...);
-/* Count an event by its name, a constant. Printed at the end. */
+/* Count an event by its name, a constant. The counts are printed at the end. */
 void count_event(const char *what);
 /* Print this error of the server or of the library, with the last steps, and exit. */
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format, ...);
@@ -326,7 +326,7 @@ bool step_wait(void);
 bool step_cancel(void);
 /* Whether this is the hold of a waiter: it waits for the hold, or has acquired it and the model does not know that yet. */
 bool is_of_waiter(const char *id);
-/* Record that this hold was asked to stop: a hold of the model, or of a waiter whose grant the model does not know yet. */
+/* If this is the hold of a waiter, whose grant the model does not know yet, record that it was asked to stop. */
 void record_stop_request(const char *id);
 /* The owner of any waiter for a fair lock; NULL: there is none. */
 const char *any_waiting_owner(void);
