@@ -163,7 +163,7 @@ lose_while_logging() {
 	[ "$(grep -c TERM signals)" = 1 ]
 	lose_while_logging --on-lost term --signal USR1
 	wait_until 6 file_has_line signals USR1
-	stderr_is_one_line '^rlock: a: lock lost at .*: the command was sent SIGUSR1; '
+	stderr_is_one_line '^rlock: a: lock lost at .*; the command was sent SIGUSR1; '
 	end_commands
 	ended_with 76
 	refute grep -q TERM signals

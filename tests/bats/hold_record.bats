@@ -89,7 +89,7 @@ status_is() {
 		status_is 'lock["holders"][0]["gone"]' True a
 		# shellcheck disable=SC2086
 		run -75 rlock $kind -w 1s a -- true
-		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended: '
+		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended; '
 		redis flushall >/dev/null
 	done
 }

@@ -89,7 +89,7 @@ has_children() {
 @test "the password command may be in the configuration file; the URL's password precedes it, and it precedes REDISCLI_AUTH" {
 	printf '%s\n' "url = $RLOCK_URL" "password-command = $COMMAND" >conf
 	run -77 rlock run --config conf a -- touch ran
-	assert_output --partial ': the password-command in conf is for the url there, not for the one from RLOCK_URL'
+	assert_output --partial '; the password-command in conf is for the url there, not for the one from RLOCK_URL'
 	run -0 rlock run --password-command "$COMMAND" -u "redis://ci:first-t0ken@127.0.0.1:$PORT" a -- true
 	refute file_exists calls
 	REDISCLI_AUTH=wr0ng run -0 rlock run --password-command "$COMMAND" a -- true
@@ -97,7 +97,7 @@ has_children() {
 	run -0 rlock run --config conf a -- true
 	assert_equal "$(wc -l <calls)" 2
 	run -78 rlock run --config <(sed 's/d = .*/d = false/' conf) a -- touch ran
-	assert_one_line ': password command ended with status 1: the password is from the password-command in /'
+	assert_one_line ': password command ended with status 1; the password is from the password-command in /'
 }
 
 # ---- no password ----
@@ -106,7 +106,7 @@ has_children() {
 	local line reason
 	while IFS='|' read -r line reason; do
 		run -78 rlock run --password-command "$line" a -- touch ran
-		assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $reason: the password is from --password-command$"
+		assert_one_line "^rlock: a: no password for redis://127.0.0.1:$PORT/0: $reason; the password is from --password-command$"
 		refute file_exists ran
 	done <<-'END'
 		echo first-t0ken; exit 3|password command ended with status 3

@@ -96,7 +96,7 @@ takes_first() {
 	for words in "lock --pid $PID" "unlock --pid $PID" "renew --pid $PID" 'run -u local:'; do
 		[[ $words != *local: ]] || chown "$USER_ID" "${SECOND%/*}"
 		run -71 as_user sh -c "rlock $words a $([[ $words != *local: ]] || echo -- true)"
-		assert_one_line "^rlock: a: runtime directory '$FIRST': belongs to user $STRANGER: .*: sudo sh -c '.*'\$"
+		assert_one_line "^rlock: a: runtime directory '$FIRST': belongs to user $STRANGER; .*: sudo sh -c '.*'\$"
 		refute file_exists "$SECOND"
 		no_keys
 	done

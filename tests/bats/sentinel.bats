@@ -116,7 +116,7 @@ refused() {
 }
 
 @test "sentinels have a login of their own; the one in the configuration file applies to its URL only" {
-	local number denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0: the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
+	local number denied="no sentinel names the master of $SERVICE: denied by redis://127.0.0.1:[0-9]+/0; the sentinels' user is given by --sentinel-user, and their password by --sentinel-password-file"
 	printf 'SECRET\n' >password
 	chmod 600 password
 	printf '%s\n' "url = $RLOCK_URL" 'sentinel-user = me' "sentinel-password-file = $PWD/password" >conf
@@ -228,7 +228,7 @@ refused() {
 @test "nothing is granted when no majority of the sentinels names one master, or two sentinels disagree" {
 	local one disagree
 	one="1 of [23] names redis://127.0.0.1:($(port_of 1)|$(port_of 2))/0 \(config-epoch 0\)"
-	disagree="the sentinels do not agree: $one, $one: .*"
+	disagree="the sentinels do not agree: $one, $one; .*"
 	set_master_at 2 2
 	refused 69 "$(sentinels_url 1 2)" "$disagree"
 	refused 69 "$(sentinels_url 2 1)" "$disagree"
