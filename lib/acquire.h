@@ -57,16 +57,17 @@ struct rlock__place_state {
 	bool may_be_queued;
 	/* Start of our wait by this server's clock, as text; empty: unknown. */
 	char since[RLOCK__SINCE_MAX];
-	struct rlock__connection *subscription; /* NULL until the lock was busy */
+	struct rlock__connection
+		*subscription; /* NULL: there is none, as before the first "busy" reply */
 	/* The subscription includes the locks' channels, not only our own channel. */
 	bool is_subscribed_to_lock;
-	/* We watch the lock for the whole queue: we retry when the TTL has passed, and on messages of Redisson. */
+	/* We watch the lock for all waiters of the queue: we retry when the TTL has passed, and on messages of Redisson. */
 	bool watches_lock;
 	/* The lock was reserved for another waiter; a message since then says that the reservation may be over. */
 	bool is_reservation_over;
 	/* The user has no right to our own channel: we cannot join the wake queue. */
 	bool lacks_own_channel;
-	int failed_subscriptions; /* number of failures in a row */
+	int failed_subscriptions; /* number of failures to subscribe in a row */
 	/* Do not subscribe here before this time, but poll. */
 	int64_t polls_until_ms;
 	/* time of the last message of the subscription */
@@ -75,7 +76,7 @@ struct rlock__place_state {
 	int64_t probed_ms;
 	/* The server asks us to retry within this many ms. 0: immediately; -1: it does not ask. */
 	int64_t retry_after_ms;
-	/* Since when the lock is reserved for us here, while another place does not grant it; 0: not reserved. */
+	/* The time since which the lock is reserved for us here, because not all places granted it; 0: it is not reserved. */
 	int64_t kept_since_ms;
 	/* why the lock is busy, as the last "busy" reply said; owner and note point to the arrays below */
 	struct rlock_blocker blocker;

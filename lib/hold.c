@@ -156,7 +156,7 @@ bool rlock__hold_is_new_slot(const struct rlock_hold *hold, size_t nth)
 					&keys[hold->by_slot[nth]].of[RLOCK__KEY_LOCK]) != 0;
 }
 
-/* false: out of memory. */
+/* Make the EXISTS commands for several names (exists_checks). False: out of memory. */
 static bool make_exists_checks(struct rlock_hold *hold)
 {
 	struct rlock__pipelined *checks = &hold->exists_checks;
@@ -221,7 +221,7 @@ static enum rlock_status set_owners(struct rlock_hold *hold, const struct rlock_
 	return rlock_owner_new((unsigned long)getpid(), hold->owner);
 }
 
-/* false: out of memory. */
+/* Set the names, their keys and their orders. False: out of memory. */
 static bool set_names(struct rlock_hold *hold, const struct rlock_hold_spec *spec)
 {
 	hold->keys = calloc(spec->name_count, sizeof(*hold->keys));

@@ -17,9 +17,9 @@
 #include "request.h"
 
 /*
- * The options of an acquire script, a byte for each of these (lua/inc/request.lua): no token is issued; the caller
- * waits; it has no channel; the reservation of another waiter is over; the wait began at the time 1, which means a
- * regain.
+ * The options of an acquire script, one byte for each of these (lua/inc/request.lua): no token is issued; the caller waits;
+ * the caller is not subscribed to its own channel; the reservation of another waiter is over; the wait began at the time 1,
+ * which means a regain.
  */
 #define OPTIONS "01011"
 

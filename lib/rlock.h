@@ -897,17 +897,17 @@ struct rlock_last {
  *                 queue it is RLOCK_PLAIN. RLOCK_ANY: free, and nothing shows the kind
  * ttl_ms          the TTL of the key
  * token           the counter of fencing tokens
- * holders         the longest holder first: the first holder_count of the holder_total on the server
- * queue           waiters for a fair lock, the head first: queue_count of queue_total
+ * holders         the holders, the longest one first: holder_count of the holder_total on the server
+ * queue           the waiters for a fair lock, the head first: queue_count of the queue_total on the server
  * wake_total      number of rlock's waiters for other kinds
  * wake_ms         how long the first of these wake_total waiters has waited
  * other_clients   number of connections that subscribe to the lock's channel and are not rlock's, such as Java's waiters
- * writer          the writer that is next, and waits for the readers to release
+ * writer          the writer that has the next turn, and waits for the readers to release
  * ground          why the key counts as a lock: "record": rlock has a record of a hold. "owners": all owners have Redisson's form.
  *                 "beside": the name has a queue or a token counter. Empty: the key looks like a lock, but nothing else shows
  *                 that it is one
  * permits         total of a semaphore; 0 for a lock
- * free_permits    below 0 if the total was made smaller while permits were held
+ * free_permits    number of free permits: below 0 if the total was made smaller while permits were held
  * unheld_permits  permits in use without a record of their holder: Java's RSemaphore writes none
  */
 #define RLOCK_INSPECTION_FIELDS(FIELD, LIST, OBJECT)                                               \
@@ -946,7 +946,8 @@ struct rlock_inspection {
  * unseen lists what is missing. Long lists are cut: compare the totals. Free all with rlock_inspections_free. A server that has not
  * answered by deadline_ms, or within the connection's timeout, has status RLOCK_ENET.
  * RLOCK_OK      at least one server answered
- * other status  the failure of the first server. Each inspection has that of its own server; or *out is unchanged
+ * other status  no server answered, and this is the failure of the first one; each inspection has the failure of its own server.
+ *               Or the call failed before that, and *out is unchanged
  */
 RLOCK_API enum rlock_status rlock_inspect(struct rlock_conn *conn, const struct rlock_name *name,
 					  int64_t deadline_ms, struct rlock_inspection **out,
@@ -1010,11 +1011,11 @@ RLOCK_API const char *rlock_hold_id(const struct rlock_hold *hold);
  * if the spec of an acquired hold has no owners.
  */
 RLOCK_API const char *rlock_hold_owner(const struct rlock_hold *hold, size_t index);
-/* How many holds the owner had on that name right after the acquisition, including this one. */
+/* The number of holds that the owner had on the index-th name right after the acquisition, including this one. */
 RLOCK_API int64_t rlock_hold_count(const struct rlock_hold *hold, size_t index);
 /* The record that the hold has, or will have, on the server. It belongs to hold. */
 RLOCK_API const struct rlock_record *rlock_hold_record(const struct rlock_hold *hold);
-/* The fencing token issued for that name; 0: none. */
+/* The fencing token that was issued for the index-th name; 0: none. */
 RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
 /*
  * The slots of a semaphore's hold on the index-th name: a number from 1 on for each permit, with a blank between two. No other hold has
@@ -1023,9 +1024,9 @@ RLOCK_API int64_t rlock_hold_token(const struct rlock_hold *hold, size_t index);
  */
 RLOCK_API const char *rlock_hold_slots(const struct rlock_hold *hold, size_t index);
 /*
- * When the last successful request for this hold was sent, and its lease: until their sum you can rely on the hold. The time is set back,
- * since our clock and the server's may run at different speeds: by a thousandth of the lease, at least 2 ms; with several servers by 1 %
- * of it and 2 ms.
+ * The time when the last successful acquisition or renewal of this hold was sent, and the lease. Until their sum you can rely on
+ * the hold. The time is set back, because our clock and the server's may run at different speeds: by a thousandth of the lease,
+ * and by at least 2 ms; with several servers by 1 % of the lease and 2 ms.
  */
 RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
@@ -1038,15 +1039,15 @@ RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
 RLOCK_API enum rlock_status rlock_hold_set_owner(struct rlock_hold *hold, size_t index,
 						 const char *owner);
 /*
- * For a hold that another process was acquiring when it was killed: rlock_release then also leaves the queue of every name. It returns
- * RLOCK_NOT_HELD if no lock had been granted.
+ * For a hold that another process was acquiring when it was killed: rlock_release then also leaves the queue of every name.
+ * rlock_release returns RLOCK_NOT_HELD if no lock had been granted.
  */
 RLOCK_API void rlock_hold_set_queued(struct rlock_hold *hold);
 /* Replace remember_ms of the spec, for example for a hold from rlock_find. */
 RLOCK_API void rlock_hold_set_remember(struct rlock_hold *hold, int64_t ttl_ms);
 /*
- * Set how the job ended. With a remember_ms the release stores this for rlock_inspect, if the user has the right to that key. end is
- * copied; its reason must not contain a newline, and is cut if it is long.
+ * Set how the job ended. With a remember_ms the release stores this for rlock_inspect, if the user has the right to
+ * the key of the last holder. end is copied; its reason must not contain a newline, and is cut if it is long.
  */
 RLOCK_API void rlock_hold_set_end(struct rlock_hold *hold, const struct rlock_end *end);
 /* The TTL in ms that the servers replied to the last renewal: the lowest one, if there are several servers. */
