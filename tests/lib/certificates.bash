@@ -2,7 +2,7 @@
 #
 #   create_certificates DIR              creates the certificates below in DIR
 #   start_tls_server NAME [OPTION...]    start_server with the certificate NAME, on a TLS port only; sets PORT and RLOCK_URL
-#   start_tls_server_on PORT NAME [OPTION...]   the same, on a given port
+#   start_tls_server_on PORT NAME [OPTION...]   as start_tls_server, on this port
 
 # create_certificates DIR: creates ca.crt, and NAME.crt with NAME.key for each NAME, signed by ca: "server" for localhost, 127.0.0.1 and
 # ::1; "expired" for the same; "other" for another host; "client". "stranger" is signed by itself.

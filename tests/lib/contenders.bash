@@ -2,17 +2,17 @@
 # finish_contenders. Sourced after helpers.bash, leftovers.bash and watching.bash. CONTENDER is a name, such as r1.
 #
 #   start_contender CONTENDER VERB [OPTION...] NAME...   starts a contender; sets PID
-#   start_holder CONTENDER VERB [OPTION...] NAME...      the same, and waits until it holds the lock
-#   queue_contender CONTENDER VERB [OPTION...] NAME...   the same, and waits until it is queued and subscribed (not for fair locks)
+#   start_holder CONTENDER VERB [OPTION...] NAME...      start_contender; waits until it holds the lock
+#   queue_contender CONTENDER VERB [OPTION...] NAME...   start_contender; waits until it is queued and subscribed (not for fair locks)
 #   wait_until_entered CONTENDER [SECONDS]   waits until its command has started
-#   have_entered CONTENDER...                whether the commands of all of them have started
-#   are_waiting CONTENDER...                 whether all of them run, and none of their commands has started
-#   enters_when_woken CONTENDER              it must acquire the lock within 1.4 s, or after a notification
-#   finish_contenders CONTENDER...           ends their commands; each rlock must exit with 0
+#   have_entered CONTENDER...                whether the commands of all these contenders have started
+#   are_waiting CONTENDER...                 whether all these contenders run, and none of their commands has started
+#   enters_when_woken CONTENDER              the contender must acquire the lock within 1.4 s, or after a notification
+#   finish_contenders CONTENDER...           ends the commands of these contenders; each rlock must exit with 0
 #   enter_in_order CONTENDER...              each must acquire the lock, and release it, in this order
-#   kill_contender CONTENDER                 kills it with its renewer and its command
-#   count_subscribers, has_subscribers COUNT the clients that subscribe to a channel
-#   list_keys [PATTERN]                      prints the keys, sorted
+#   kill_contender CONTENDER                 kills the contender's rlock, its renewer and its command
+#   count_subscribers, has_subscribers COUNT print how many clients are subscribed; compare that
+#   list_keys [PATTERN]                      prints the keys on the server, sorted
 #   nothing_is_left                          waits until no key, no subscriber and no rlock is left
 #   record_messages PATTERN, show_messages CHANNEL   record and print the messages that are published
 

@@ -3,8 +3,8 @@
 #
 # Server of the file:
 #   start_server [OPTION...]           starts redis-server on a unix socket; sets SERVER_SOCKET, SERVER_PID, SERVER_DIR and RLOCK_URL
-#   start_server_at_port [OPTION...]   the same, and the server also listens on 127.0.0.1:PORT
-#   start_warm_server VERB...          the same as start_server, with the scripts of these verbs loaded
+#   start_server_at_port [OPTION...]   as start_server, but the server also listens on 127.0.0.1:PORT
+#   start_warm_server VERB...          as start_server, and loads the scripts of these verbs
 #   stop_server                        kills that server
 #   redis COMMAND...                   prints the server's reply, as redis-cli does
 #   ask_server COMMAND...              sets ANSWER to the reply
@@ -24,11 +24,11 @@
 #   kill_with_renewers PID...          SIGKILL to rlocks and their renewers
 #   kill_whole PID                     SIGKILL to rlock, its renewer and its command
 # Facts, which check once and do not wait:
-#   is_held, is_free NAME              whether the lock's key exists
+#   is_held, is_free NAME              whether the lock's key exists; whether it does not
 #   ttl_is_below, ttl_is_above NAME MS   compare the TTL of the lock's key
 #   no_keys, no_subscribers            whether the server has no key; no channel with a subscriber
 #   hold_count NAME                    prints the hold count of a plain lock
-#   is_running, is_gone PID            whether the process runs
+#   is_running, is_gone PID            whether the process runs; whether it does not
 #   has_child, has_no_child PID NAME   whether a child of that rlock or of its renewer has this name
 #   has_renewer PID, renewer_of PID    whether that rlock has a renewer; prints the renewer's pid
 #   file_exists FILE, file_contains FILE TEXT

@@ -2,15 +2,15 @@
 # leftovers.bash and watching.bash.
 #
 #   hold_with_pids NAME [OPTION...]          `rlock run` holds the lock until end_commands; sets PID, RENEWER and COMMAND
-#   hold_for_script SCRIPT NAME [OPTION...]  the same, with a command for sh that writes its pid to "command-pid"
+#   hold_for_script SCRIPT NAME [OPTION...]  as hold_with_pids, but the command is SCRIPT, run by sh; it must write its pid to "command-pid"
 #   find_hold_processes                      sets RENEWER and COMMAND of the rlock PID
 #   stop_by_debugger PID                     stops the process by ptrace(2), as if it hung; sets DEBUGGER
 #   hold_is_alive NAME PID COMMAND           whether the lock is held, and rlock and the command run
-#   parent_of PID, has_parent PID PARENT     the parent of a process
+#   parent_of PID, has_parent PID PARENT     set PARENT to the parent of a process; whether its parent is PARENT
 #   escaped_process_runs, no_escaped_process_runs   whether a process of tests/tools/escape runs
-#   start_checker NAME...                    a waiter whose command checks that no escaped process runs; sets CHECKER
-#   checker_found_none                       the checker acquired the lock, and no escaped process ran then
-#   clients, has_clients COUNT               the connections of rlocks to the server
+#   start_checker NAME...                    starts a waiter whose command checks that no escaped process runs; sets CHECKER
+#   checker_found_none                       asserts that the checker has acquired the lock, and that no escaped process ran then
+#   clients, has_clients COUNT               print the connections of rlocks to the server; compare their number
 
 # A command for sh: writes its pid to the file "command-pid", and runs until end_commands.
 REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'

@@ -3,13 +3,13 @@
 #   list_test_processes [NAME...]     prints the pids of this test's processes with these names; default: rlock and its renewers
 #   renewers                          prints the pids of this test's renewers
 #   no_rlock_runs                     whether no rlock and no renewer of this test runs
-#   count_hold_files, no_hold_files   files of locks without a command, in the runtime directory
+#   count_hold_files, no_hold_files   print how many hold files are in the runtime directory; whether there is none
 #   teardown_and_check_processes      common_teardown; fails if an rlock of the test still runs
-#   assert_one_line REGEXP            the output of `run` is exactly one line, which matches
-#   assert_one_message REGEXP         the same, and the line starts with "rlock: "
-#   assert_between MIN VALUE MAX
+#   assert_one_line REGEXP            asserts that the output of `run` is exactly one line, which matches
+#   assert_one_message                asserts that the output of `run` is exactly one line, which starts with "rlock: "
+#   assert_between MIN VALUE MAX      asserts that VALUE is from MIN to MAX
 #   ended_with STATUS [PID]           waits until the background process has ended; fails unless its status is STATUS
-#   all_ended_with STATUS             the same for all background processes
+#   all_ended_with STATUS             as ended_with, for all background processes
 #   has_waiters NAME [COUNT]          whether COUNT (1) rlocks wait for a lock of any kind but fair
 #   has_queue_length NAME COUNT       whether the queue of a fair lock has COUNT waiters
 #   has_hold_count NAME COUNT         whether the only holder of a plain lock has this hold count

@@ -1,7 +1,7 @@
 # Servers that only one test uses: it kills or fills one, or needs a second one. Sourced after helpers.bash.
 #
 #   start_own_server [OPTION...]            starts a server that replaces the file's server for this test
-#   kill_server                       kills it
+#   kill_server                       kills the server that start_own_server has started
 #   start_second_server [OPTION...]   starts one more server; sets OTHER, its socket
 
 # start_own_server [OPTION...]: takes the arguments of start_server. If it is called again after kill_server, the new server has

@@ -1,7 +1,7 @@
 # A network with faults, played by tests/bin/faultproxy. Sourced after helpers.bash and watching.bash.
 #
 #   start_proxy [LISTEN]              starts a proxy to the file's server; RLOCK_URL then leads through it
-#   start_realtime_proxy [LISTEN]     the same, with real-time priority
+#   start_realtime_proxy [LISTEN]     as start_proxy, with real-time priority for the proxy
 #   start_tls_proxy PORT              starts a proxy that forwards bytes to a TLS port; RLOCK_URL then leads through it
 #   start_proxy_between LISTEN TARGET starts a proxy; sets LISTENED, the address that it listens on
 #   proxy COMMAND...                  sends a command to the proxy, such as a fault

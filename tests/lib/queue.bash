@@ -2,13 +2,13 @@
 # leftovers.bash and watching.bash; loads contenders.bash.
 #
 #   start_fair_contender CONTENDER [OPTION...] NAME...   starts a contender for fair locks
-#   queue_fair_contender CONTENDER [OPTION...] NAME...   the same, and waits until it is last in the queue (of the last name)
-#   queue_fair_contenders CONTENDER...     the same for the lock "a", one after the other
+#   queue_fair_contender CONTENDER [OPTION...] NAME...   start_fair_contender; waits until it is last in the queue (of the last name)
+#   queue_fair_contenders CONTENDER...     queue_fair_contender for the lock "a", one after the other
 #   finish_all CONTENDER...                ends all commands, in any order
-#   queue_is NAME CONTENDER...             whether the queue of the lock is exactly this
+#   queue_is NAME CONTENDER...             whether exactly these contenders are in the queue of the lock, in this order
 #   is_last NAME CONTENDER                 whether this contender is the last in the queue
-#   owner_in_queue NAME CONTENDER          prints its owner, as the queue stores it
-#   set_deadline NAME CONTENDER AHEAD_MS   sets its score: the time after which Redisson considers it dead
+#   owner_in_queue NAME CONTENDER          prints the contender's owner, as the queue stores it
+#   set_deadline NAME CONTENDER AHEAD_MS   sets the contender's score: the time after which Redisson considers it dead
 #   has_just_polled NAME OWNER             whether this waiter has renewed its heartbeat a moment ago
 #   is_woken_by NAME CONTENDER COMMAND...  runs COMMAND, after which the contender must acquire the lock promptly
 #   java_locks, java_unlocks CONTENDER NAME   acquire and release a lock as Redisson does

@@ -4,7 +4,7 @@
 #   start_warm_servers COUNT [OPTION...]   start_servers, with the scripts of rlock run loaded into the first three
 #   hold_on_each NAME [OPTION...]          `rlock run` holds the lock on all servers; standard error goes to the file "stderr"
 #   same_reply_on_all COMMAND...           prints the sorted reply of redis; fails unless all servers reply the same
-#   has_keys_only_on NUMBER                whether all servers but this one are empty
+#   has_keys_only_on NUMBER                whether all servers except this one are empty
 #   runs_once                              a command for sh, which exits with 7
 
 # start_warm_servers COUNT [OPTION...]: loads the scripts, since otherwise a request whose reply is lost in a test might have been

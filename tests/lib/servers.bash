@@ -1,18 +1,18 @@
 # Several servers for a file, on unix sockets, with numbers from 1. Loaded by helpers.bash.
 #
 #   start_servers COUNT [OPTION...]         starts servers 1 to COUNT; `redis` then speaks to server 1
-#   start_server_number NUMBER [OPTION...]  starts one, also again after it was killed
-#   stop_servers                            kills them all
+#   start_server_number NUMBER [OPTION...]  starts one server; also starts it again after it was killed
+#   stop_servers                            kills all servers of the file
 #   use_servers NUMBER...                   sets RLOCK_URL to these servers, and the array SERVERS to their numbers
-#   take_servers COUNT                      the same with servers that no other test of the file uses
+#   take_servers COUNT                      as use_servers, with COUNT servers that no other test of the file uses
 #   urls_of NUMBER...                       prints the URLs of these servers
 #   on NUMBER COMMAND...                    runs COMMAND with `redis` connected to that server
-#   on_each COMMAND...                      the same on all of SERVERS; fails if it fails on one
+#   on_each COMMAND...                      as on, for each of SERVERS; fails if COMMAND fails on one
 #   use_first_server                        `redis` speaks to server 1
 #   crash_server, revive_server, freeze_server, thaw_server NUMBER   SIGKILL, start without data, SIGSTOP, SIGCONT
 #   socket_of, port_of NUMBER, server_count
 #   is_older NUMBER SECONDS                 whether the server has run for at least SECONDS
-#   start_proxy_to NUMBER [LISTEN], proxy_to NUMBER COMMAND...   a faultproxy in front of a server
+#   start_proxy_to NUMBER [LISTEN], proxy_to NUMBER COMMAND...   start a faultproxy in front of a server; send it a command
 
 # start_servers COUNT [OPTION...]: takes the options of start_server. All tests of a file share the first three servers;
 # take_servers gives a test servers from number 4 on.

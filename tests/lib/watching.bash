@@ -1,25 +1,25 @@
 # Durations, processes of a test, leases, and the messages of programs in the background. Sourced after helpers.bash and
 # leftovers.bash.
 #
-#   stays_true_for SECONDS COMMAND...        polls; fails as soon as COMMAND fails within SECONDS
+#   stays_true_for SECONDS COMMAND...        repeats COMMAND for SECONDS; fails as soon as COMMAND fails
 #   takes_less_than SECONDS COMMAND...       runs COMMAND; fails if it fails or takes longer
-#   becomes_true_within SECONDS COMMAND...   wait_until; fails if COMMAND succeeds later, where SECONDS can be a fraction
-#   wait_until_each_ms SECONDS COMMAND...    wait_until that polls every millisecond
+#   becomes_true_within SECONDS COMMAND...   as wait_until, but SECONDS can be a fraction, and a busy machine gets no more time
+#   wait_until_each_ms SECONDS COMMAND...    as wait_until, but polls every millisecond
 #   server_ms                                prints the time of the server's clock
 #   processes_of_test                        prints "PID NAME" of each process that this test has started
-#   command_of PID, has_command PID          the command of that rlock
+#   command_of PID, has_command PID          print the pid of that rlock's command; whether it has one
 #   is_stopped PID                           whether the process is stopped
-#   file_has_line FILE LINE, has_line_count FILE COUNT
+#   file_has_line FILE LINE, has_line_count FILE COUNT   whether the file has this line; whether it has COUNT lines
 #   has_entered NAME                         whether the command `inside NAME` has started
-#   hold_with_family NAME [OPTION...]        `rlock run` whose command has processes that are hard to stop, the "family"
-#   family_member, family_runs, family_is_gone, watch_family   those processes
-#   ttl_between MIN KEY MAX                  asserts the TTL of a key, in ms
+#   hold_with_family NAME [OPTION...]        starts `rlock run` with a command whose processes, the "family", are hard to stop
+#   family_member, family_runs, family_is_gone, watch_family   print the pid of one of these processes; whether one, or none, runs; poll
+#   ttl_between MIN KEY MAX                  asserts that the TTL of KEY is from MIN to MAX ms
 #   is_renewed NAME LEASE_MS                 whether the lease was renewed a moment ago
 #   without_renewal PID COMMAND...           runs COMMAND while the renewer of that rlock is stopped
-#   lease_end_ms NAME, with_lease_end COMMAND...   when a lease ends
-#   record_stderr COMMAND...                 in_background, with standard error in the file "stderr"
-#   stderr_is_one_line REGEXP                the file "stderr" is one line, which matches
-#   stderr_is_empty                          the file "stderr" is empty
+#   lease_end_ms NAME, with_lease_end COMMAND...   print when the lease ends; run COMMAND with that time of "a" in the variable end
+#   record_stderr COMMAND...                 starts COMMAND as in_background does, with standard error in the file "stderr"
+#   stderr_is_one_line REGEXP                asserts that the file "stderr" is one line, which matches
+#   stderr_is_empty                          asserts that the file "stderr" is empty
 #   was_woken FILE                           whether a waiter's -v messages say that a notification woke it
 
 # ---- time ----
