@@ -18,7 +18,7 @@ teardown() {
 	teardown_and_check_processes
 }
 
-# finds LEVEL SUBJECT TEXT: the output has a line with this level and subject, and a text that matches TEXT.
+# finds LEVEL SUBJECT TEXT: the output must have a line with this level and subject, and a text that matches TEXT.
 finds() {
 	assert_line --regexp "^$1 +$2 +$3"
 }

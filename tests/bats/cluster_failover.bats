@@ -57,7 +57,7 @@ name_at_node() {
 	wait_until 20 eval 'on 2 redis cluster info | grep -q "^cluster_state:fail"'
 	run -69 takes_less_than 10 rlock run -nv "$NAME" -- touch begun
 	assert_line --regexp "^rlock: $NAME: no node of the cluster serves the lock: 127.0.0.1:$port does not answer the others; start it, or wait for a failover; give --wait: CLUSTERDOWN .*$"
-	# rlock retries for a while even without a wait time.
+	# rlock must retry for some time even without a wait time.
 	assert [ "$(grep -c 'asking to acquire' <<<"$output")" -gt 2 ]
 	run -69 rlock check
 	assert_output --partial "127.0.0.1:$port does not answer"

@@ -155,7 +155,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	run -75 env TERM=xterm script -qec 'stty cols 50; exec rlock fair -w 4s a -- true' /dev/null </dev/null
 	assert_equal "$(grep -c "^rlock: a: waiting for $note"$'\r$' <<<"$output")" 1
 	assert_output --regexp $'\rrlock: waiting, held for [0-9.]+s, position 1 [^\r]*\r'
-	# The row is never wider than the terminal.
+	# The row must never be wider than the terminal.
 	tr '\r' '\n' <<<"$output" | sed 's/\x1b\[K//' | grep '^rlock: waiting' >rows
 	run -1 grep -E '.{50}' rows
 	finish_all h

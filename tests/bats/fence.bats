@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Fencing tokens: a counter that grows with each acquisition by any client, so that a storage system can reject a holder that was
-# overtaken. The counter is the one of Redisson's RFencedLock. Tokens that cannot be printed, and replies that are lost.
+# overtaken. The counter is that of Redisson's RFencedLock. Also tokens that cannot be printed, and replies that are lost.
 
 load ../lib/usual
 load ../lib/proxying
@@ -57,7 +57,7 @@ only_counters() {
 	assert_output $'12\n22\n2'
 	run -0 rlock unlock --owner job-1 a b c
 	only_counters a b c
-	# A re-entry also increments the token.
+	# A re-entry must also increment the token.
 	run -0 rlock run --fence a -- rlock run --fence b a -- printenv RLOCK_TOKEN
 	assert_output $'13\n4'
 }
@@ -76,7 +76,7 @@ only_counters() {
 	echo 'fence = yes' >conf
 	RLOCK_CONFIG=$PWD/conf run -1 rlock write a -- printenv RLOCK_TOKEN
 	token_is 45 a
-	# A lock that was never acquired with --fence has no counter.
+	# A lock that was never acquired with --fence must have no counter.
 	only_counters a
 }
 
@@ -119,7 +119,7 @@ only_counters() {
 
 @test "when the reply to the acquire is lost, the command gets the token that was issued, and no second one is issued" {
 	start_proxy
-	# 2^53 + 1, which a double cannot represent.
+	# Set the counter to 2^53 + 1, which a double cannot represent.
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
 	proxy drop-reply "$ACQUIRE"
 	run -0 rlock run --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'

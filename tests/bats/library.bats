@@ -59,7 +59,7 @@ compile() {
 @test "after rlock_conn_after_fork_child the child has a connection of its own, and child and parent both renew the hold" {
 	compile fork
 	run -0 ./fork "$RLOCK_URL"
-	# The child opens one new connection; the parent keeps its own.
+	# The child must open one new connection, and the parent must keep its own.
 	assert_equal "$(grep -c '^child: connected' <<<"$output")" 1
 	refute_line --regexp '^parent: connect'
 	no_keys

@@ -120,7 +120,7 @@ make_locks() {
 	assert_line --index 1 --regexp '^ +HOLDER$'
 	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0$'
 	assert_line --regexp '^ +the long one$'
-	# Without a terminal list prints one line per lock.
+	# Without a terminal, list must print one line for each lock.
 	run -0 rlock list
 	assert_line --regexp "^$long +plain .* the long one\$"
 }

@@ -144,7 +144,7 @@ make_user() {
 		refute_output --partial 'db'
 		rlock run warm -- true
 	done
-	# Locks in different databases do not exclude each other.
+	# Locks in different databases must not exclude each other.
 	run -0 rlock run -u "redis://$PLACE/3" a -- rlock run -n --db 4 a -- redis-cli -p "$PORT" info keyspace
 	assert_line --partial db3:
 	assert_line --partial db4:
@@ -188,7 +188,7 @@ shows_no_secret() {
 	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	shows_no_secret "$(renewer_of "$PID")"
-	# The rest of the command line is unchanged.
+	# The rest of the command line must be unchanged.
 	shows_no_secret "$PID"
 	assert_output --regexp "rlock run -u redis://ci:\*+@$PLACE a -- run_until_ended"
 	rlock lock --pid $$ -u "redis://ci:$SECRET@$PLACE" b

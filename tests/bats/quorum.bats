@@ -49,7 +49,7 @@ has_evaluated_more() {
 	[ "$(on "$1" calls_of evalsha)" -gt "$2" ]
 }
 
-# has_one_hold: whether all servers have the same hold.
+# has_one_hold: whether each server has one hold, and it is the same on all.
 has_one_hold() {
 	[[ $(for number in "${SERVERS[@]}"; do on "$number" redis --raw hkeys 'rlock_holds:{a}'; done | uniq -c) =~ ^\ *3\ [0-9a-f]+$ ]]
 }

@@ -177,7 +177,7 @@ both_for_job() {
 	ttl_between 100000 '{a}:job:0:rwlock_timeout:1' 120000
 	run -1 rlock renew --owner job --mode plain --lease 120s a
 	run -0 rlock unlock --owner job --mode write a
-	# Redisson sees the read lock, too.
+	# Redisson must see the read lock, too.
 	assert_equal "$(redis hgetall a | xargs)" 'mode read job:0 1'
 	run -1 rlock unlock --owner job --mode write a
 	run -0 rlock unlock --owner job --mode read a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # A server that denies commands in its own words: too few replicas, a full disk, commands that the administrator has renamed. The
-# message has this cause, also for a user with limited rights, and names no missing right.
+# message must give this cause, also for a user with limited rights, and must name no missing right.
 
 load ../lib/usual
 load ../lib/own_servers

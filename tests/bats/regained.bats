@@ -169,7 +169,7 @@ has_waiting() {
 	lose 2
 	wait_until 10 has_field 2 inner "$inner"
 	wait_until 10 has_field 2 outer "$outer" 2
-	# Each hold was restored once, so one release removes it.
+	# Each hold must have been restored only once, so that one release removes it.
 	end_commands
 	ended_with 0
 	on_each no_keys

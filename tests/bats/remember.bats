@@ -111,7 +111,7 @@ says_last() {
 	run -0 rlock stop nightly
 	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"
 	ttl_between 3500000 'rlock_last:{nightly}' 3600000
-	# The lock was held until the end of --at-least.
+	# The lock must have been held until the end of --at-least.
 	wait_until 10 is_free at-least
 	says_last at-least "kept .* for (0\.[4-9]|[1-9][0-9.]*)s, until $NOW, [0-9.]+s ago: its command ended with 6"
 }
@@ -137,7 +137,7 @@ says_last() {
 
 @test "text of other programs in the record of a last holder is escaped on a terminal" {
 	local field
-	# The note is not cut although each byte becomes four characters.
+	# The note must not be cut, although each byte becomes four characters.
 	run -0 rlock run --remember 1h --note "$(printf '\377%.0s' {1..100})" nightly -- true
 	says_last nightly '(\\xff){100} \(.*'
 	for field in kind owner end note; do

@@ -25,7 +25,7 @@ is_empty() {
 	assert_output 1
 	run -69 rlock run -n --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
-	# --connect-timeout does not limit the wait for replicas.
+	# --connect-timeout must not limit the wait for replicas.
 	run -69 rlock fair -n --connect-timeout 0.5s --replicas 2 a -- touch begun
 	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
 	is_empty

@@ -135,7 +135,7 @@ wakes_up_between() {
 		124|--max-run 100ms|exec run_until_ended
 	END
 	assert_between 0 $(($(now_ms) - start)) 30000
-	# --at-least counts from the acquisition, whatever the lease.
+	# --at-least must count from the acquisition, whatever the lease.
 	rlock run -t 60s --at-least 20s a -- sleep 0.6
 	assert_between 1 "$(redis pttl a)" 19400
 }

@@ -103,7 +103,7 @@ readers() {
 	assert_equal "$(redis hlen a)" $((1 + 1 + 50))
 	rlock read -n a -- true
 	assert_equal "$(redis hkeys a | sort | xargs)" 'lives1:0 mode'
-	# Two fields: the hold record, and the list of the owner's hold ids.
+	# Only two fields may be left: the hold record, and the list of the owner's hold ids.
 	redis_says 2 hlen 'rlock_holds:{a}'
 	rlock unlock --force a
 	readers dead 50 -1000

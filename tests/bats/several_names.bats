@@ -64,7 +64,7 @@ load ../lib/queue
 		redis_says 1 hexists "rlock_waiters:{$name}" "$owner"
 	done
 	is_free a
-	# "a" is reserved for the first waiter, which also waits for another name.
+	# "a" must be reserved for the first waiter, which also waits for another name.
 	run -75 rlock fair -w 50ms a -- true
 	assert_one_line '^rlock: a: timed out after 50ms: kept for the next waiter, the first \('
 	is_woken_by b r1 finish_contenders h

@@ -95,7 +95,7 @@ refused() {
 	run -0 rlock run -u "rediss://localhost:$PORT?cacertdir=authorities" a -- true
 	run -0 env SSL_CERT_FILE="$CA" rlock run a -- true
 	run -0 env SSL_CERT_DIR="$PWD/authorities" rlock run a -- true
-	# A parameter in the URL precedes the option.
+	# A parameter in the URL must precede the option.
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacert missing a -- true
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA" --cacertdir missing a -- true
 }
@@ -126,7 +126,7 @@ refused() {
 		other~sni '\.example': not the name of a host~--cacert $CA --sni .example
 	END
 	run -0 rlock run -u "$RLOCK_URL?cacert=$CA&sni=redis.example" a -- true
-	# A trailing dot of a name is ignored in the comparison with the certificate.
+	# A trailing dot of a name must be ignored in the comparison with the certificate.
 	run -0 trusted --sni redis.example. a -- true
 	replace_server stranger
 	run -0 rlock run --cacert "$CERTIFICATES/stranger.crt" a -- true
@@ -251,7 +251,7 @@ while True:
 	assert_one_line "key 'locked\.key': the key in it is encrypted; give it without a passphrase, as openssl pkey prints it$"
 	run -78 timeout 60 setsid rlock run --cacert ca --cert locked.both a -- true
 	assert_one_line "cert 'locked\.both': the key in it is encrypted; give it without a passphrase, as openssl pkey prints it$"
-	# The files are read before any connection, so the error is the same if the server's name does not exist.
+	# rlock must read the files before any connection, so the error must be the same if the server's name does not exist.
 	run -78 rlock run -u rediss://does-not-exist.invalid --cacert nowhere -w 30s a -- true
 	assert_output --partial "cacert 'nowhere': No such file or directory"
 }

@@ -8,7 +8,7 @@ load ../lib/documenting
 load ../lib/examples
 load ../lib/inspecting
 
-# The server also has a port: only the URL of a port can name a user.
+# Give the server a port as well, since only the URL of a port can name a user.
 setup_file() { start_server_at_port; }
 teardown() {
 	local server
@@ -116,7 +116,7 @@ as_cron() {
 	run_example man/rlock.7 fence
 	assert_done "$(printf '%s\n' 'stored with token 1' 'stored with token 2' \
 		'refused: token 1 is smaller than 2' 'a holder that lost its lock cannot store')"
-	# Only the token counter remains.
+	# Only the token counter may remain.
 	assert_equal "$(redis getdel 'redisson_lock_token:{report}')" 2
 	nothing_is_held
 }

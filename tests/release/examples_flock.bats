@@ -41,7 +41,7 @@ write_scripts() {
 		expected=$output
 		run -0 --separate-stderr ./by-rlock 'first argument' second
 		assert_equal "$by_rlock: $output$stderr" "$by_rlock: $expected"
-		# The lock of a script ends with the script.
+		# The lock of a script must end with the script.
 		wait_until 5 no_keys
 		rm -f job
 	done 4<table

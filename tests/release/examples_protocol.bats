@@ -7,7 +7,7 @@ load ../lib/usual
 load ../lib/documenting
 load ../lib/examples
 
-# The server also has a port, since the examples show the URL of a port.
+# Give the server a port as well, since the examples show the URL of a port.
 setup_file() { start_server_at_port; }
 
 setup() {

@@ -70,7 +70,7 @@ has_listener() {
 	! no_subscribers
 }
 
-# A Java client takes the first position of NAME's queue from the waiter, and the waiter takes it back.
+# use_return NAME: let a Java client take the first position of NAME's queue from the waiter, which takes the position back.
 use_return() {
 	local queue deadlines waiter
 	queue=$(key_of_lock redisson_lock_queue "$1")

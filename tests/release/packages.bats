@@ -104,7 +104,7 @@ in_apkbuild() {
 	run -0 files main
 	refute_line --regexp '/lib/librlock|/include/'
 	assert_line /usr/bin/rlock
-	# Each subpackage needs a function in APKBUILD or in abuild.
+	# For each subpackage there must be a function in APKBUILD or in abuild.
 	run -0 in_apkbuild eval 'echo $subpackages'
 	assert_output 'librlock librlock-dev:dev rlock-doc rlock-bash-completion rlock-zsh-completion rlock-fish-completion'
 }

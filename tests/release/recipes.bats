@@ -40,7 +40,7 @@ setup() {
 	ln -s "$RLOCK_BIN" jobs/rlock
 	export INSTALL_SHA256=$PROGRAM_SHA256 RUNNER_TOOL_CACHE=$PWD/tools
 	export PATH=$PWD/jobs:$PATH PREPEND_PATH=$PWD/jobs
-	# This file replaces /etc/rlock.conf for cron and systemd.
+	# Write a file that replaces /etc/rlock.conf for cron and systemd.
 	mkdir .config
 	echo "url = $RLOCK_URL" >.config/rlock.conf
 	export HOME=$PWD

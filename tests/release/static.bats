@@ -38,7 +38,7 @@ has() {
 	readelf -W "$1" "$STATIC/rlock" | grep -E -- "$2"
 }
 
-# acquires URL [OPTION...]: check that a command runs with a lock on that server, and that its exit status is that of rlock.
+# acquires URL [OPTION...]: check that a command runs with a lock on that server, and that rlock exits with the command's status.
 acquires() {
 	run -7 rlock run -u "$1" "${@:2}" name -- sh -c 'echo "$RLOCK_NAME"; exit 7'
 	assert_output name

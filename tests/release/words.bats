@@ -8,7 +8,7 @@ load ../lib/helpers
 setup() { cd "$BATS_TEST_DIRNAME/../.." || return; }
 
 @test "comments, names and texts for users have none of the words of tools/words.txt, and each row of it finds its example" {
-	# A file name that matches no exception of any row, so that each row finds its example.
+	# Use a file name that matches no exception of any row, so that each row finds its example.
 	local scratch=$BATS_TEST_TMPDIR/cli/process_lock/lib/net/scratch.c
 	run -0 tools/words.py
 	assert_output ''

@@ -45,7 +45,7 @@ values() {
 	assert_line --index 1 --partial 'make release'
 	assert_line --index 2 --partial 'build/release/*'
 	assert [ -x "$TOP/packaging/versions.sh" ]
-	# The shell of each step is valid.
+	# The shell script of each step must be valid.
 	run -0 python3 -c 'import subprocess, sys, yaml
 for job in yaml.safe_load(open(sys.argv[1]))["jobs"].values():
     for step in job["steps"]:

@@ -450,8 +450,8 @@ static bool is_renewable(struct client *client)
 struct result {
 	unsigned grants, refusals;
 	/*
-	 * Numbers of errors: unfounded grants; doubled, two clients with a grant on two masters; dead, a grant that was not
-	 * confirmed although it should; lost, a renewal that failed so.
+	 * Numbers of errors. unfounded: a grant was confirmed although it should not. doubled: two clients got grants on
+	 * different masters. dead, lost: a grant, a renewal was not confirmed although it should.
 	 */
 	unsigned unfounded, doubled, dead, lost;
 };
