@@ -66,7 +66,7 @@ refuse_each() {
 }
 
 # refuse_renewer NUMBER: refuses one system call of a renewer. The renewer must still renew the lock, unless the use fails with 69
-# or 71. In some cells the lock belongs to a command, in the others it is a lock without a command.
+# or 71. In some cells the lock belongs to a command; in the others it is a lock without a command.
 refuse_renewer() {
 	local wishes=('descriptors EMFILE' 'waits ENOMEM' 'talk ENOMEM' 'waits EINTR' 'others EINTR') calls why use=long_lock
 	read -r calls why <<<"${wishes[($1 - 1) % 5]}"

@@ -113,7 +113,7 @@ terminate() {
 		holds_beside_hung "$1" -t 3s || return
 		end_us=$(lease_end_us)
 		redis del "$NAME" >/dev/null
-		# When the lock's key is deleted, the key of its holds stays.
+		# Only the lock's key was deleted, so allow that the key of its holds stays.
 		KEPT="rlock_holds:{$NAME}"
 		judge "$end_us" 76
 		;;

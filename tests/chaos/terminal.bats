@@ -206,7 +206,7 @@ full_screen() {
 	} <statuses
 	if [ "$CHOSEN" = lost ]; then
 		wanted=76
-		# When the lock's key is deleted, the key of its holds stays.
+		# Only the lock's key was deleted, so allow that the key of its holds stays.
 		KEPT="rlock_holds:{$NAME}"
 	else
 		must "the terminal's modes are not as before" cmp before after

@@ -14,7 +14,7 @@ start_proxy() {
 	[ $# -gt 0 ] || export RLOCK_URL=unix://$BATS_TEST_TMPDIR/proxy.sock
 }
 
-# start_realtime_proxy: with real-time priority, a busy machine adds no delay to those that the test has ordered.
+# start_realtime_proxy: the proxy has real-time priority, so that a busy machine adds no delay to those that the test has ordered.
 start_realtime_proxy() {
 	start_proxy "$@" || return
 	chrt --rr --pid 1 "$PID" 2>/dev/null || :

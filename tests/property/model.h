@@ -328,7 +328,7 @@ bool step_cancel(void);
 bool is_of_waiter(const char *id);
 /* If this is the hold of a waiter, whose grant the model does not know yet, record that it was asked to stop. */
 void record_stop_request(const char *id);
-/* The owner of any waiter for a fair lock; NULL: there is none. */
+/* The owner of a random waiter for a fair lock; NULL: no thread waits. */
 const char *any_waiting_owner(void);
 
 /* ---- java.c: what Redisson's clients do with a fair lock and a semaphore ---- */

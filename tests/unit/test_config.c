@@ -281,7 +281,7 @@ static const char *value_of(const struct opt *opt)
 	}
 }
 
-/* An option either works in the file and needs a value there, or is for a single call and is refused. */
+/* An option must either work in the file and need a value there; or it is for a single call, and must be refused. */
 static void check_option(const struct opt *opt)
 {
 	struct opts *opts;

@@ -574,7 +574,7 @@ static void check_nearest(void)
 	}
 }
 
-/* Wrong values in the environment: the message names the variable. */
+/* If a value in the environment is wrong, the message must name the variable. */
 static void check_environment(void)
 {
 	static const char *const urls[] = {
