@@ -30,8 +30,8 @@ enum rlock_status rlock__conn_add_connections(struct rlock_conn *conn, size_t co
 enum rlock_status rlock__conn_check_name(struct rlock_conn *conn, const struct rlock_name *name,
 					 size_t index);
 /*
- * Check the number of permits, and how many of them a hold takes. RLOCK_EINVAL: one of them is out of range, or conn has
- * several servers.
+ * Check the number of permits, and how many of them a hold takes. RLOCK_EINVAL: one of the numbers is out of range, take is
+ * greater than permits, or conn has several servers.
  */
 enum rlock_status rlock__conn_check_permits(struct rlock_conn *conn, int64_t permits, int64_t take);
 /* Check a lease. RLOCK_EINVAL: the lease is too long, or not positive. */
@@ -52,8 +52,8 @@ typedef enum rlock_status (*rlock__node_fn)(void *ctx, struct rlock__connection 
 
 /*
  * Call act for the index-th server of conn, or for each master if that server is a cluster. A failure at one master does not
- * keep act from the others, but RLOCK_CANCELLED does. Returns RLOCK_OK, or the first failure, whose error becomes that of
- * conn.
+ * keep act from the other masters, unless the first failure is RLOCK_CANCELLED. Returns RLOCK_OK, or the first failure, whose
+ * error becomes that of conn.
  */
 enum rlock_status rlock__conn_each_node(struct rlock_conn *conn, size_t index, rlock__node_fn act,
 					void *ctx);
