@@ -149,8 +149,64 @@ static void check_leases(void)
 	rlock_conn_free(conn);
 }
 
+/* Play a server that denies SELECT. Write a byte to report_fd for each read that has a script in it. */
+static void serve_denied(int listener, int report_fd)
+{
+	static const char denied[] = "-ERR DB index is out of range\r\n";
+	char heard[4096];
+	ssize_t len;
+
+	for (;;) {
+		int stream = accept(listener, NULL, NULL);
+
+		while ((len = read(stream, heard, sizeof(heard))) > 0) {
+			if (memmem(heard, (size_t)len, "EVAL", 4) != NULL)
+				(void)!write(report_fd, "", 1);
+			(void)!write(stream, denied, sizeof(denied) - 1);
+		}
+		(void)close(stream);
+	}
+}
+
+static void check_denied_search(void)
+{
+	char directory[] = "/tmp/rlock-test-XXXXXX", path[128], byte;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), reports[2];
+	struct rlock_hold *hold = NULL;
+	struct rlock_conn *conn;
+	pid_t server;
+
+	if (mkdtemp(directory) == NULL || pipe(reports) != 0)
+		abort();
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listener, 4) != 0)
+		abort();
+	server = fork();
+	if (server == 0)
+		serve_denied(listener, reports[1]);
+	(void)close(reports[1]);
+	(void)snprintf(path, sizeof(path), "%s?db=5", address.sun_path);
+	conn = connect_to(path);
+	CHECK(rlock_find(conn, &name, OWNER, RLOCK_ANY, RLOCK_PURPOSE_UNKNOWN, rlock_now_ms(),
+			 &hold) < 0,
+	      "a hold in a database that is denied is not found");
+	(void)kill(server, SIGKILL);
+	(void)waitpid(server, NULL, 0);
+	CHECK_NUMBER(read(reports[0], &byte, 1), 0,
+		     "no script is sent before the login was accepted");
+	rlock_hold_free(hold);
+	rlock_conn_free(conn);
+	(void)close(reports[0]);
+	(void)close(listener);
+	(void)unlink(address.sun_path);
+	(void)rmdir(directory);
+}
+
 void test_acquire(void)
 {
 	check_held_for_ever();
+	check_denied_search();
 	check_leases();
 }
