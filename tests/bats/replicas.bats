@@ -88,7 +88,7 @@ is_empty() {
 	proxy release
 	ended_with 69
 	run -0 cat stderr
-	assert_one_message '^rlock: a: .* is a replica: it can grant no lock; name its master'
+	assert_one_line '^rlock: a: .* is a replica: it can grant no lock; name its master'
 	assert [ ! -e begun ]
 }
 

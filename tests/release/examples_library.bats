@@ -69,7 +69,7 @@ compile() {
 	SENTINEL_PASSWORD=SECRET run -0 ./sentinels "$url"
 	assert_output "the master of $url/0 can be used"
 	run -69 ./sentinels "$url"
-	assert_output --regexp "^sentinels: no sentinel names the master of mymaster: denied by redis://127.0.0.1:$sentinel/0: "
+	assert_output --regexp "^sentinels: no sentinel names the master of mymaster: denied by redis://127.0.0.1:$sentinel/0; "
 	run -64 ./sentinels redis://127.0.0.1
 	assert_output 'sentinels: redis://127.0.0.1:6379/0: no sentinels'
 }
