@@ -40,7 +40,8 @@ enum field_type {
 	FIELD_CLIENT, /* enum rlock_client */
 	/* the text that word() returns for the struct; "" is null in JSON */
 	FIELD_WORD,
-	FIELD_CLAIM, /* true if word() returns a text for the struct */
+	/* a boolean: false if word() returns "" for the struct, else true */
+	FIELD_CLAIM,
 	/* pointer to another struct; NULL is null */
 	FIELD_OBJECT,
 	/* a struct within this struct, or this struct itself; null if word() returns "" for it */

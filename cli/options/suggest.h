@@ -8,7 +8,7 @@
 #define SUGGESTION_MAX 400
 
 struct suggestion {
-	/* the help that the line asks for, and then no other member is set; HELP_NONE: no help */
+	/* the help that the line asks for: no other member is set then; HELP_NONE: the line asks for no help */
 	enum help_extent help;
 	bool is_wrong;
 	char why[SUGGESTION_MAX]; /* the first mistake */

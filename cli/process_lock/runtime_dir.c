@@ -100,8 +100,9 @@ int runtime_dir_create(int dir_fd, const char *name, int flags)
 }
 
 /*
- * In the functions below, why gets the reason if a directory cannot be used. If the directory only does not exist, why
- * stays empty. why has room for RLOCK_ERROR_MAX bytes.
+ * The functions below that have a parameter why write there, in RLOCK_ERROR_MAX bytes, why a directory cannot be used.
+ * open_first and open_second leave it empty if the directory does not exist and was not to be made. open_second also
+ * leaves it empty if the parent directory cannot be used, unless the cause may pass.
  */
 
 /* Whether the opened directory belongs to this user, and no other user may enter it. False: why has the reason. */

@@ -196,7 +196,10 @@ static int run_command(const struct order *order)
 	return errno;
 }
 
-/* Run the helper's child, which may hang. */
+/*
+ * The child of the helper: read the file, or become the command. Both may hang, so the helper waits for the child only
+ * until the deadline.
+ */
 _Noreturn static void be_child(const struct order *order)
 {
 	struct report report = { SHELL_FAILED, 0 };

@@ -255,8 +255,8 @@ static const char *explain(bool is_established, long verify_result, const char *
 {
 	long code = ERR_GET_REASON(openssl.ERR_peek_last_error());
 	/*
-	 * Search these causes at any time: in TLS 1.3 our handshake is complete before the server checks our
-	 * certificate.
+	 * Search these causes also after our handshake is complete. In TLS 1.3 the server checks our certificate only
+	 * then, so the alert about it comes later.
 	 */
 	const char *text = cause_find(LATER_TOO, code);
 

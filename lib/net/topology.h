@@ -47,7 +47,8 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
 					  int64_t deadline_ms, bool is_grant);
 /*
- * Query all sentinels for rlock__topology_surveyed. The query waits for each of them until the deadline.
+ * Query all sentinels at the same time, for rlock__topology_surveyed. Other queries end when enough sentinels have
+ * answered. This one waits for all of them, until the deadline at most.
  */
 enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms);
 /*

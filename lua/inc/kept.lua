@@ -7,6 +7,6 @@
 local function kept_until(owner) return tonumber(string.match(owner, KEPT .. '(%d+)$')) end
 local function kept_owner(owner, end_ms) return owner .. KEPT .. digits(end_ms) end
 
--- Call this if the owner of a released hold is not in the lock any more. Return the result of the release (results.lua). 3: the
--- hold was lost. 0: an earlier request kept the hold, and its time has ended since.
+-- Call this if a release found the record of a hold, but the hold does not count any more (result 3 of results.lua). Return the
+-- result to report. 0: an earlier request had kept the hold, and its time has ended since. 3: the hold was lost.
 local function ended(hold) return kept_until(hold.field or '') and 0 or 3 end

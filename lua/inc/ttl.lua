@@ -11,9 +11,9 @@ local function extend(key, lease_ms)
 	return tonumber(lease_ms)
 end
 
--- Run a command that writes to a key, and make the key last ttl_ms at least. Set the TTL before and after the write. So a user
--- that may not set a TTL creates no key, and no command that could fail comes between the write and the TTL. Return the
--- command's reply.
+-- Run a command that writes to a key, and make the key last ttl_ms at least. Set the TTL before and after the write. If the
+-- key does not exist yet, the first PEXPIRE changes nothing. But it fails if the user may not set a TTL, and then the write
+-- creates no key. The second PEXPIRE directly follows the write. Return the command's reply.
 local function write_for(ttl_ms, command, key, ...)
 	extend(key, digits(ttl_ms))
 	local reply = redis.call(command, key, ...)

@@ -64,8 +64,8 @@ check_margin() {
 	check_sigterm "$end_us"
 }
 
-# fall_silent NUMBER KIND: the network of a holder fails. In every other cell all replies before that were late, to find a holder
-# that counts its lease from a reply: it would count too long.
+# fall_silent NUMBER KIND: the network of a holder fails. If NUMBER is even, all replies come late from the start. A holder that
+# wrongly counts its lease from a reply would then end too late, and be found.
 fall_silent() {
 	local ways=(both up down) way end_us
 	way=${ways[$1 % 3]} LEASE_S=1

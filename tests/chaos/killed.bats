@@ -160,7 +160,7 @@ inflict() {
 	fi
 }
 
-# ---- cells ----
+# ---- run a cell: one signal, to one process, in one state of the server ----
 
 # cell NUMBER KIND|any: runs one cell: a row of ROWS in one state of the server. Successive NUMBERs choose cells that are 37
 # apart, and so choose all: 37 has no factor in common with the number of cells, which is 4 states times 31 or 12 rows. A cell for

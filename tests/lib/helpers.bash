@@ -1,5 +1,5 @@
 # Helpers of every test file: a Redis server, locks held in the background, and waits that poll a fact. usual.bash loads this file.
-# A file whose setup and teardown are its own may load it directly.
+# A test file with a setup and a teardown of its own may load helpers.bash itself.
 #
 # Server of the file:
 #   start_server [OPTION...]           starts redis-server on a unix socket; sets SERVER_SOCKET, SERVER_PID, SERVER_DIR and RLOCK_URL

@@ -248,8 +248,8 @@ static void check_counts(void)
 			     records_of(holder->field));
 	}
 	/*
-	 * The field of a writer's kept hold may remain after the end of the hold. So in the mode "write" count all writers, and
-	 * in the mode "read" only those that have not ended.
+	 * The field of a writer's kept hold may remain after the end of the hold. So in the mode "write" the field of any writer
+	 * is enough. In the mode "read" a writer's field is an error only if its hold lasts for longer than MOMENT_MS.
 	 */
 	for (size_t i = 0; i < now.holder_field_count; i++) {
 		writers += now.holder_fields[i].is_writer ? 1 : 0;

@@ -94,7 +94,7 @@ bit held[2];
  * lost while COMMAND ran.
  */
 bit is_unprotected[2], is_released[2], was_lost[2], was_lost_running[2]; byte over_for[2], idle_for;
-/* Only for a mutant. is_unwritten: the holder knows that COMMAND has ended, but has not written that into the lease yet. */
+/* Only for the mutant reaped_before_written. is_unwritten: COMMAND was reaped, but its end is not in the lease state yet. */
 bit is_unwritten[2];
 
 #define self (_pid % 2)
