@@ -195,7 +195,7 @@ on_file_system() {
 	wait_until 10 is_gone "$COMMAND"
 	is_held a
 	ended_with 76
-	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel: '
+	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel; '
 	is_running "$RENEWER"
 	rm switches/readlink
 	wait_until 10 is_gone "$RENEWER"
