@@ -44,8 +44,8 @@ void metrics_free(struct metrics *metrics)
 /* ---- labels ---- */
 
 /*
- * Print the value of a label in quotes. Escape bytes that are not allowed as \xNN. Also escape a backslash before an x,
- * so that two values never look alike. Write another backslash before each backslash and each quote, because Prometheus
+ * Print the value of a label in quotes. Write \xNN for each byte that a label may not have, and for a backslash before
+ * an x, so that two values never look alike. Write another backslash before each backslash and each quote, because Prometheus
  * requires it.
  */
 static void put_value(FILE *out, const struct rlock_name *value)

@@ -455,7 +455,10 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
  */
 #define KEEP_AFTER_MS 2000
 #define KEPT_MS 2000
-/* After a quorum has granted the lock, wait for the other servers for as long as the quorum took, plus this time. */
+/*
+ * After a quorum has granted the lock, wait for the other servers for as long as the quorum took, plus this time, but no
+ * longer than RLOCK__STRAGGLERS_MS.
+ */
 #define GRANTED_STRAGGLERS_MS 20
 /*
  * After a quorum has granted the lock: longest time to acquire it on the servers where another caller was faster. Our caller

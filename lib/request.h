@@ -145,8 +145,8 @@ void rlock__places_of_name(struct rlock__places *places, struct rlock_conn *conn
  */
 void rlock__places_copy_error(const struct rlock__places *places, size_t index);
 /*
- * Initialize args with some keys of hold's names at the index-th place; keys has a bit 1 << enum rlock__key for each of them.
- * Free args with rlock__args_free.
+ * Initialize args, and add keys of each name of hold at the index-th place: those keys whose bit, 1 << enum rlock__key, is set
+ * in keys. Free args with rlock__args_free.
  */
 void rlock__places_keys(const struct rlock__places *places, size_t index,
 			const struct rlock_hold *hold, unsigned keys, struct rlock__args *args);

@@ -120,7 +120,7 @@ local function known_total()
 	return remembered_total(name) or 0
 end
 
--- Add the holders of permits. Return an error, or nil.
+-- Add the holders of permits to `found`, the reply. Return an error if the user may not read the total, else nil.
 local function add_permit_holders()
 	-- If the total is larger than the free permits and the listed permits together, the rest is held without an id. Only the
 	-- counter shows how many permits are free, so check this only if there is a counter.

@@ -161,8 +161,8 @@ void finish_unused(struct rlock_conn *conn, struct rlock_hold *hold)
 }
 
 /*
- * Whether the command has done its work. A command that was asked to end, terminated or killed has not, whatever its exit
- * code. A command whose end no process saw has not, either.
+ * Whether the command has done its work: it exited with 0, by itself, and before its lock was lost. False if a signal to
+ * rlock asked it to end, if rlock terminated it, or if no process saw its end.
  */
 static bool has_succeeded(const struct lease *lease)
 {

@@ -324,7 +324,8 @@ int64_t lease_term_end_ms(const struct lease *lease)
 	if (!lease_terminates_job(lease))
 		return INT64_MAX;
 	/*
-	 * A job that may continue without its lock need not end before the lease does, so only the grace time counts.
+	 * The lock is lost, but --on-lost lets the job continue. If there is another reason to terminate the job, it need not
+	 * end before the lease does, so it has the whole grace time.
 	 */
 	if (lease->is_lost && lease->on_lost != ON_LOST_KILL)
 		return grace_end_ms;

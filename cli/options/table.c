@@ -479,7 +479,10 @@ static enum given_use use_of(const struct opts *opts, const struct given *given)
 	return is_switched_off(given) ? GIVEN_AS_NO : GIVEN_COUNTS;
 }
 
-/* Refuse two options if the same source gives both, and must not. */
+/*
+ * Refuse an option that conflicts with an earlier one from the same source, for example the same option again, or its
+ * rival.
+ */
 static enum rlock_status reject_conflict(const struct opts *opts, const struct given *given,
 					 char why[RLOCK_ERROR_MAX])
 {

@@ -84,8 +84,8 @@ bool proc_runs_our_program(pid_t pid);
  */
 uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
 /*
- * Our own start time, after a fork that began at forked_ms. 0: it can only be read from /proc, which is missing.
- * Async-signal-safe.
+ * The start time of the calling process, in ticks of the kernel. The process was forked at forked_ms or a little later, so
+ * the time can mostly be computed (proc_start_between). 0: it had to be read from /proc, and could not. Async-signal-safe.
  */
 uint64_t proc_own_start(int64_t forked_ms);
 /* How a zombie has ended, as waitid(2) would return it. */

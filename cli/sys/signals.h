@@ -24,7 +24,7 @@ int signals_fd(void);
 /* Read the next signal without waiting. False: none is pending. */
 bool signals_read(struct os_signal *out);
 
-/* From now on let signals_read return all blocked signals, with SIGCHLD. False with errno. */
+/* From now on signals_read returns all signals that signals_setup has blocked, SIGCHLD included. False with errno. */
 bool signals_watch_all(void);
 
 /*

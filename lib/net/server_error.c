@@ -289,7 +289,7 @@ static bool is_missing_right(const char *words)
 	if (starts_with(words, "ERR "))
 		words += 4;
 	return starts_with(words, "NOPERM") ||
-	       /* for a command in a script, by Redis 6.2 and 7.0, and by Redis 7.2 and Valkey */
+	       /* for a command in a script: the first text by Redis 6.2 and 7.0, the second by Redis 7.2 and Valkey */
 	       starts_with(words, "The user executing the script can't ") ||
 	       starts_with(words, "ACL failure in script");
 }

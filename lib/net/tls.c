@@ -296,9 +296,10 @@ struct rlock__tls_context {
 	bool is_insecure;
 	/* state_of when the settings were read; 0: not read */
 	uint64_t state;
-	int64_t checked_ms;          /* time of the last comparison */
-	struct rereading *reread;    /* NULL: no thread reads the sources */
-	char stale[RLOCK_ERROR_MAX]; /* why a changed source could not be read; empty: none */
+	int64_t checked_ms;       /* time of the last comparison */
+	struct rereading *reread; /* NULL: no thread reads the sources */
+	/* why the sources could not be read again, so that the settings are the old ones; empty: they could be read */
+	char stale[RLOCK_ERROR_MAX];
 	/* The last session; NULL: none, or the server did not accept it. */
 	SSL_SESSION *session;
 	/*

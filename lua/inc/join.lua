@@ -5,7 +5,7 @@
 
 -- The largest difference between the clocks of several servers that we allow for.
 local SKEW_MS = 20
--- The lowest TTL of Redisson's queue and deadlines after a waiter of ours has written to them.
+-- Each write of a waiter of ours to Redisson's queue or deadlines makes that key last for this long at least.
 local QUEUE_MS = 86400000
 -- Each waiter sends a heartbeat this often.
 local RETRY_AFTER_MS = 2000
@@ -156,8 +156,8 @@ local function join_queue(name, owner, waiter_note, since_us, caller_subscribed)
 		position = write_for(QUEUE_MS, 'RPUSH', name.queue, owner) - 1
 	end
 	name.position = is_far and -1 or position + 1
-	-- The caller sends no time with its first attempt, and none if the reply to its first attempt was lost. In the second case
-	-- the heartbeat has the time.
+	-- The caller sends no time with its first attempt, and none with a later one if no reply has told it since when it waits.
+	-- In the second case the heartbeat has that time, since an earlier attempt wrote it.
 	since_us = since_us or known_since_us or now_us()
 	write_for(HEARTBEAT_LIFETIME_MS, 'HSET', name.waiters, LAST_READ, read_now(name), owner, table.concat({ digits(now_ms() + HEARTBEAT_LIFETIME_MS),
 		digits(since_us), name.run, digits(subscribed_since(name, owner, heartbeat, caller_subscribed)), waiter_note }, ' '))

@@ -6,9 +6,9 @@
 -- include: publish
 
 -- Call do_one(name) for each name, and return the results:
--- 2   the hold was kept; or it was released, and the lock is free
+-- 2   the hold is kept for --at-least; or it was released, and the lock is free
 -- 1   the hold was released, but another hold keeps the lock
--- 0   there is no such hold, or it was kept until a time that has passed
+-- 0   there is no such hold; or an earlier release kept it for --at-least, and that time has passed
 -- 3   the hold was lost: it had a record, but its owner is not in the lock any more, or its lease has ended, or a permit is
 -- missing
 -- a type   a user has overwritten the lock with a value of this type

@@ -69,7 +69,8 @@ local function sooner_ms(retry_ms, other_ms)
 	return (retry_ms < 0 or other_ms < 0) and math.max(retry_ms, other_ms) or math.min(retry_ms, other_ms)
 end
 
--- A turn lasts this much longer if its waiter has come, but has to wait for another name.
+-- If the waiter that has the turn of one name asks for the lock, but must wait for another of its names, its turn lasts this
+-- much longer.
 local TURN_EXTENSION_MS = 1000
 
 -- Call this for a name that may be free while the caller waits for another of its names. Return how many ms are left of the

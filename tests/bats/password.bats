@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Passwords: their sources and precedence; which files are accepted; a login that the server denies changes no lock of another user or
-# database; and no password shows on a command line, in a message, a core or an environment where the caller had not put it.
+# Passwords: their sources and precedence; which files are accepted; if the server denies the login, or lacks the database, rlock
+# changes no lock as another user or in another database; and no password shows on a command line, in a message, a core or an environment where the caller had not put it.
 
 load ../lib/usual
 load ../lib/rights

@@ -6,8 +6,8 @@
 # If not, the call leaves no key, process or file. A call that failed can be repeated.
 #
 # In each repetition one call of rlock is disturbed: by the program in the array IN, which starts that rlock, or by the proxy of
-# RLOCK_URL. The program in the array OUT undoes the disturbance for COMMAND. Other calls, such as those of a holder before and of
-# a release after, are not disturbed.
+# RLOCK_URL. The program in the array OUT undoes the disturbance for COMMAND. No other call is disturbed: neither the holder's
+# call before it, nor the release after it.
 
 # shellcheck disable=SC2089,SC2090
 

@@ -25,7 +25,10 @@ static struct rlock_url *parse(const char *text)
 
 /* ---- parts of a URL ---- */
 
-/* URL, canonical text of the server, and parts: with several hosts, those of the first host in the canonical text. */
+/*
+ * A URL, the canonical text of its server, in which several hosts are sorted, and the parts of the URL. Of several hosts
+ * the parts have only the first in the sorted order.
+ */
 static const struct {
 	const char *text, *server, *parts;
 } good[] = {
