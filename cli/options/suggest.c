@@ -931,10 +931,15 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 /* Whether the word is a long option with one dash, like "-wait" or "-wait=5". Read as letters, it is never right. */
 static bool has_one_dash(const struct line *line, const struct word *word)
 {
-	const char *name = line->words[word->at] + 1;
-	size_t len = strcspn(name, "=");
+	const char *name;
+	size_t len;
 
-	return word->letter != 0 && len > 1 && table_by_name(line->set, name, len) != NULL;
+	/* Other words can be empty. */
+	if (word->letter == 0)
+		return false;
+	name = line->words[word->at] + 1;
+	len = strcspn(name, "=");
+	return len > 1 && table_by_name(line->set, name, len) != NULL;
 }
 
 static enum verdict mend_one_dash(struct line *line, const struct word *word,
