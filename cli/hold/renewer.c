@@ -507,7 +507,7 @@ static void close_watched(struct renewer *renewer, int *fd)
 	*fd = -1;
 }
 
-/* Print the lines that the front had not read when it was killed. */
+/* Write the log records that the front had not read when it was killed. Its messages to the user are dropped. */
 static void log_unread(struct renewer *renewer)
 {
 	struct record record;
