@@ -283,12 +283,17 @@ while True:
 	stderr_is_empty
 }
 
+loads_key_and_certificate_together() {
+	[[ ! $(redis info server) =~ redis_version:6 ]] || skip 'the server sets one parameter at a time, so its key and its certificate never match'
+}
+
 # connect_anew: cuts the renewer's connection, so that the next renewal needs a new one.
 connect_anew() {
 	redis client kill type normal >/dev/null 2>&1 || :
 }
 
 @test "certificates, keys and authorities replaced while a lock is held are used for its next connection" {
+	loads_key_and_certificate_together
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
@@ -310,6 +315,7 @@ connect_anew() {
 }
 
 @test "a file that was half written when a connection began is read again by the next attempt" {
+	loads_key_and_certificate_together
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
