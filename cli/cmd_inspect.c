@@ -665,6 +665,24 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 	return oldest;
 }
 
+/*
+ * For how long the oldest job has held the lock; -1: that is not known, or no job holds the lock. Skip holds of Java
+ * clients, because nobody records when they began, and locks that --at-least keeps, because their job has ended.
+ */
+static int64_t job_held_ms(const struct rlock_inspection *lock)
+{
+	int64_t held_ms = -1;
+
+	for (size_t i = 0; i < lock->holder_count; i++) {
+		const struct rlock_holder *holder = &lock->holders[i];
+		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
+
+		if (!has_expired && !is_kept(holder) && holder->held_ms > held_ms)
+			held_ms = holder->held_ms;
+	}
+	return held_ms;
+}
+
 /* Print the note, or the owner if there is no note. Returns the length of the text. */
 static size_t print_note_or_owner(const struct rlock_name *note, const struct rlock_name *owner,
 				  char out[CELL_MAX])
@@ -759,10 +777,8 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock_inspection *lock = &locks[i];
-		const struct rlock_holder *oldest = oldest_holder(lock);
 
-		/* --held-for skips holds of Java clients, because nobody records when they began. */
-		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
+		if (held_for_ms >= 0 && job_held_ms(lock) < held_for_ms)
 			continue;
 		printing->has_row = true;
 		if (printing->opts->metrics) {

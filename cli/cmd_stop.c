@@ -183,7 +183,7 @@ struct round {
 static void report_waiting(const struct round *round, enum message_level level, const char *how)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
-	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 64];
+	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 80];
 
 	for (size_t i = 0; i < round->count; i++) {
 		const struct stopping *stopping = &round->names[i];
@@ -204,8 +204,10 @@ static void report_waiting(const struct round *round, enum message_level level, 
 					"; its process has ended, and the lease ends within %s",
 					left);
 			else
-				(void)snprintf(next, sizeof(next),
-					       "; its next renewal is within %s", left);
+				(void)snprintf(
+					next, sizeof(next),
+					"; its next renewal is within a third of its --ttl, %s at the latest",
+					left);
 			message_print(level, "%s: %s %s%s",
 				      names_show_one(&stopping->opts, 0, name), how,
 				      names_show_holder(hold->note, hold->owner, holder), next);

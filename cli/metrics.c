@@ -210,7 +210,9 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 			return;
 		has_twin = true;
 	}
-	add_time(metrics, METRIC_HELD, lock, holder, has_twin, holder->held_ms);
+	/* No job holds a lock that --at-least keeps: an alert about jobs that run for too long must not count it. */
+	if (holder->record.purpose != RLOCK_PURPOSE_KEPT)
+		add_time(metrics, METRIC_HELD, lock, holder, has_twin, holder->held_ms);
 	add_time(metrics, METRIC_TTL, lock, holder, has_twin, holder->ttl_ms);
 }
 

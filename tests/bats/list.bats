@@ -244,6 +244,17 @@ while part := stream.recv(65536):
 	assert_output ''
 }
 
+@test "list --held-for and the age of --metrics leave out a lock that --at-least keeps after its job" {
+	rlock run --at-least 1h cooldown -- true
+	run -0 --separate-stderr rlock list --held-for 0
+	assert_output 'ok: no lock is held for 0s or longer'
+	run -0 rlock list --metrics
+	assert_line --regexp '^rlock_lock_ttl_seconds\{name="cooldown",'
+	refute_line --regexp '^rlock_lock_held_seconds\{'
+	run -0 rlock list
+	assert_output --partial 'kept'
+}
+
 # ---- --metrics ----
 
 @test "list --metrics prints age, TTL and waiters of each lock, permits, and with several servers a server label" {

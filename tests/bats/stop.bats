@@ -176,9 +176,9 @@ none_held() {
 	run -0 rlock status --json a
 	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
-	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within (9m[0-9]+s|10m00s)$"
+	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
 	run -75 env CI=true rlock stop -w 1500ms a
-	assert_line --regexp "^rlock: a: asked to stop, waiting for: .* \([^ ]+\); its next renewal is within (9m[0-9]+s|10m00s)$"
+	assert_line --regexp "^rlock: a: asked to stop, waiting for: .* \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
 	run -75 rlock stop -v -w 1s a
 	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1
 	run -75 rlock stop -w 0 -q a
