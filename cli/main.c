@@ -216,8 +216,10 @@ static bool is_of_script(const char *word)
  */
 static int report_unknown_verb(int argc, char **argv)
 {
-	const char *word = argv[1], *mistyped = find_mistyped_verb(word);
+	char *word = argv[1];
+	const char *mistyped = find_mistyped_verb(word);
 	const struct verb *verb = mistyped != NULL ? verbs_find(mistyped) : NULL;
+	const struct verb *second = argc > 2 ? verbs_find(argv[2]) : NULL;
 	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain;
 	size_t count = (size_t)argc;
 	struct suggestion suggestion;
@@ -231,6 +233,16 @@ static int report_unknown_verb(int argc, char **argv)
 	}
 	if (suggest_verb(word) != NULL && !is_name)
 		return report_no_verb(word, NULL);
+	/* The verb follows the name: "NAME status". */
+	if (verb == NULL && second != NULL) {
+		char *typed_verb = argv[2];
+
+		argv[2] = word;
+		if (correct(second, argv + 2, count - 2, &suggestion) &&
+		    (suggestion.has_command || second->command != COMMAND_NEEDED))
+			return report_no_verb(word, &suggestion.line);
+		argv[2] = typed_verb;
+	}
 	if (mistyped != NULL && !is_name) {
 		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &suggestion);
 		if (verb == NULL)
@@ -257,7 +269,7 @@ static int report_unknown_verb(int argc, char **argv)
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
-	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain;
+	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain, is_release;
 	const struct verb *verb = NULL;
 	struct suggestion suggestion;
 
@@ -270,7 +282,16 @@ static int report_option_first(int argc, char **argv)
 			verb != NULL ? count - 2 : count - 1, &suggestion);
 	if (is_flock)
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
-	if (is_certain || is_flock)
+	/* -u of flock, and then a name: no URL, and no user or password that a URL lacks its scheme for */
+	is_release = verb == NULL && !is_flock && argc == 3 && strcmp(argv[1], "-u") == 0 &&
+		     argv[2][0] != '\0' && argv[2][0] != '-' && strpbrk(argv[2], ":@/") == NULL;
+	if (is_release) {
+		usage_line(&suggestion.line, PLAIN("rlock unlock"), { NULL, argv + 2, 1 });
+		message_error(
+			"the verb comes first; see 'rlock help': -u is the URL of the server; "
+			"to release a lock: %s",
+			suggestion.line.text);
+	} else if (is_certain || is_flock)
 		message_error("the verb comes first; see 'rlock help', or try: %s%s",
 			      suggestion.line.text,
 			      verb != NULL || is_flock

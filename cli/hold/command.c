@@ -77,6 +77,19 @@ static bool is_for_shell(const char *word)
 	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
+/* Whether the word is a built-in command that changes only the shell itself, for the commands that follow it. */
+static bool changes_shell(const char *word)
+{
+	static const char *const commands[] = { "cd",     "export", "source", ".",
+						"alias",  "set",    "unset",  "trap",
+						"ulimit", "umask",  "read",   NULL };
+	size_t i = 0;
+
+	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
+		i++;
+	return commands[i] != NULL;
+}
+
 /* Report that there is no such program. If the command needs a shell, show the command line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
@@ -87,6 +100,8 @@ static int report_not_found(const struct opts *opts)
 	const char *shown = word.text + 1;
 	char *text = NULL;
 	size_t count = usage_count(command);
+	/* Without the commands that follow it, such a command has no effect. */
+	bool is_first = changes_shell(program);
 
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
 		   PLAIN(opts->is_flock ? NULL : "--"));
@@ -95,7 +110,8 @@ static int report_not_found(const struct opts *opts)
 		usage_line_add(&line, &(struct line_part){ "sh", command, count });
 	} else if (is_for_shell(program)) {
 		usage_line(&arguments, { NULL, command + 1, count - 1 });
-		if (asprintf(&text, "%s%s", program, arguments.text) >= 0)
+		if (asprintf(&text, "%s%s%s", program, arguments.text,
+			     is_first ? " && COMMAND" : "") >= 0)
 			usage_line_add(&line, &(struct line_part){ opts->is_flock ? "-c" : "sh -c",
 								   &text, 1 });
 		free(text);
@@ -103,12 +119,15 @@ static int report_not_found(const struct opts *opts)
 		message_error_of_lock("%s: command not found%s", shown,
 				      strcmp(program, "--") == 0
 					      ? ": COMMAND begins with '--'; leave it out"
+				      : program[0] == '\0' ? ": is a variable empty?"
 				      : strchr(program, '/') == NULL
 					      ? ": no directory of PATH has it; give its path"
 					      : "");
 		return EXIT_NOT_FOUND;
 	}
-	message_error_of_lock("%s: command not found: no shell reads COMMAND; try: %s", shown,
+	message_error_of_lock("%s: command not found: %s; try: %s", shown,
+			      is_first ? "it changes only the shell that runs it"
+				       : "no shell reads COMMAND",
 			      line.text);
 	return EXIT_NOT_FOUND;
 }

@@ -21,6 +21,7 @@
 
 #define READ_WHY "a shared lock is the verb read"
 #define WAIT_WHY "how long to wait is --wait"
+#define LEASE_WHY "the new lease is --lease"
 #define PERMITS_WHY "--permits gives their number"
 #define PASSWORD_WHY                                                                               \
 	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
@@ -41,6 +42,7 @@ static const struct hint {
 	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, "COMMAND inherits no descriptor of rlock" },
 	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
 	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
+	{ "-shell|--shell", VERBS_ACQUIRE, OPT_COUNT, "no shell reads COMMAND without it" },
 	{ "--command", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
 	{ "--nb|--nonblock|--nonblocking|--non-blocking", VERBS_ACQUIRE, OPT_NO_WAIT,
 	  "not to wait is --no-wait" },
@@ -52,20 +54,24 @@ static const struct hint {
 	{ "--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT,
 	  "to have COMMAND in the background, the shell has '&' at the end of the line" },
 	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
+	{ "-n|--no-wait", VERBS_STOP, OPT_COUNT,
+	  "not to wait for the release is --wait 0, and who would be asked is shown by: rlock status NAME" },
+	{ "--dry-run", VERBS_HOLD | VERBS_STOP, OPT_COUNT,
+	  "whether a lock is free, and who holds it, is shown by: rlock status NAME" },
 	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
 	{ "-pass-stdin", VERBS_ACQUIRE, OPT_COUNT, "COMMAND has the standard input without it" },
 	{ "-monitor-retry", VERBS_ACQUIRE, OPT_COUNT, "rlock repeats a renewal without it" },
 	{ "--foreground", VERBS_ACQUIRE, OPT_COUNT, "COMMAND stays in the foreground without it" },
 	{ "-p", VERBS_LOCK, OPT_COUNT,
-	  "the process is --pid, and a port is in the URL: -u redis://HOST:PORT" },
+	  "the process is --pid, the time that COMMAND may run is --max-run, and a port is in the URL: -u redis://HOST:PORT" },
 	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
 	{ "-j|--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
 	{ "--max|--limit|--count", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
-	{ "--id", VERBS_SEM, OPT_NAME, "the name is a word, or --name" },
+	{ "--id|--unit", VERBS_ACQUIRE, OPT_NAME, "the name is a word, or --name" },
 	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
 	  "the time from SIGTERM to SIGKILL is --grace" },
-	{ "--max-time|--time-limit", VERBS_ACQUIRE, OPT_MAX_RUN,
+	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
 	  "how long COMMAND may run is --max-run" },
 	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL, "the lease, which rlock renews, is --ttl" },
 	{ "--fencing|--token|-token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
@@ -73,7 +79,7 @@ static const struct hint {
 	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
 	  "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
 	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
-	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, "the new lease is --lease" },
+	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
 	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
 	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
 	{ "-a|--all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
@@ -86,6 +92,7 @@ static const struct hint {
 	  "not to check the certificate is --insecure" },
 	{ "--host|-p|--port|--user|--username|--server|--addr|--endpoints|-http-addr", VERBS_ALL,
 	  OPT_URL, "the server is -u redis://USER@HOST:PORT" },
+	{ "-s", VERBS_ALL, OPT_COUNT, "the server is -u unix:///PATH" },
 	{ "--tls|--ssl", VERBS_ALL, OPT_URL, "TLS is -u rediss://HOST:PORT" },
 	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
 };
@@ -120,6 +127,7 @@ static const struct {
 	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME" },
 	{ "break|steal|force-unlock|kill|terminate",
 	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
+	{ "restart|reload", "nothing starts COMMAND again; to have the holder end: stop NAME" },
 	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
 	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
 	{ "extend|refresh|relock|touch|keepalive|keep-alive|lease|expire|pexpire",
@@ -361,6 +369,30 @@ static const char *after_dashes(const char *word)
 	return is_spoilt ? word : NULL;
 }
 
+#define WEB_SPACE "\u00a0" /* no-break space */
+/* The quotes and the space that web pages have where a shell needs its own. */
+static const char *const web_marks[] = { "“", "”", "„", "‘", "’", "«", "»", WEB_SPACE };
+
+/* The length of a web page's mark at the start of the text, or at its end; 0: none. */
+static size_t mark_len(const char *text, size_t len, bool is_at_end)
+{
+	for (size_t i = 0; i < sizeof(web_marks) / sizeof(web_marks[0]); i++) {
+		size_t size = strlen(web_marks[i]);
+
+		if (size <= len &&
+		    memcmp(is_at_end ? text + len - size : text, web_marks[i], size) == 0)
+			return size;
+	}
+	return 0;
+}
+
+static bool has_mark(const char *word)
+{
+	size_t len = strlen(word);
+
+	return mark_len(word, len, false) > 0 || mark_len(word, len, true) > 0;
+}
+
 /* The unit of a duration that the word names, in our spelling; NULL: the word is no unit. */
 static const char *unit_of(const char *word)
 {
@@ -553,8 +585,8 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 
 		if (after != NULL && *after == '\0')
 			return line->count;
-		if (after == NULL && !is_part_of_option(line, &before, &word) &&
-		    search_word(line, &word, &search))
+		if (after == NULL && !(word.kind == WORD_NAME && has_mark(word.value)) &&
+		    !is_part_of_option(line, &before, &word) && search_word(line, &word, &search))
 			break;
 	}
 	*is_certain_out = search.is_certain;
@@ -658,6 +690,34 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 }
 
 /*
+ * Correct the marks of a web page around a name. A quote at one end alone is uncertain: the shell has cut a name at its
+ * blanks.
+ */
+static enum verdict mend_marks(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
+{
+	const char *name = word->value;
+	size_t len = strlen(name), size;
+	bool has_start = false, has_end = false;
+	char shown[USAGE_SHOWN_MAX], *text;
+
+	for (; (size = mark_len(name, len, false)) > 0; name += size, len -= size)
+		has_start = has_start || strncmp(name, WEB_SPACE, size) != 0;
+	for (; (size = mark_len(name, len, true)) > 0; len -= size)
+		has_end = has_end || strncmp(name + len - size, WEB_SPACE, size) != 0;
+	(void)reject(
+		why, UNCERTAIN, "'%s' %s (--name has any name)", usage_show(word->value, shown),
+		has_start || has_end ? "has quotes of a web page, which a shell does not remove"
+				     : "begins or ends with a no-break space");
+	if (len == 0 || has_start != has_end)
+		return UNCERTAIN;
+	text = make(line, "%.*s", (int)len, name);
+	if (text == NULL)
+		return UNCERTAIN;
+	replace(line, word->at, 1, text, NULL);
+	return MENDED;
+}
+
+/*
  * Correct "-n 3" of consul, or "3" of GNU sem, to sem --permits 3. The words to replace are span words from index at
  * on.
  */
@@ -752,18 +812,26 @@ static bool is_host_with_port(const char *word)
 
 /*
  * Report a number of one or two digits, or a duration next to a name. In a line that acquires, it would be the name of
- * an additional lock, or of a lock that all scripts with that number of a descriptor share.
+ * an additional lock, or of a lock that all scripts with that number of a descriptor share. stop and renew would look
+ * for a lock of that name, and ignore the time that was meant.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])
 {
 	bool is_short = is_number(name) && strlen(name) <= 2;
+	bool has_command = line->need == COMMAND_NEEDED || line->command != NULL;
+	bool may_have_time = line->set == VERBS_STOP || line->set == VERBS_RENEW;
+	bool is_alone = count_names(line, 0) == 1;
 	int64_t ms;
 
-	if (!may_have_command(line) ||
-	    !(is_short ||
-	      (!is_number(name) && duration_parse(name, &ms) && count_names(line, 0) > 1)))
+	if (!(may_have_command(line) || (may_have_time && !is_alone)) ||
+	    !(is_short || (!is_number(name) && duration_parse(name, &ms) && !is_alone)))
 		return RIGHT;
+	if (may_have_time)
+		return reject(
+			why, UNCERTAIN,
+			"'%s' would be the name of a lock: %s %s (--name %s has it as a name)",
+			name, line->set == VERBS_STOP ? WAIT_WHY : LEASE_WHY, name, name);
 	if (is_short && line->command == NULL)
 		return reject(
 			why, UNCERTAIN,
@@ -771,8 +839,9 @@ static enum verdict check_number(const struct line *line, const char *name,
 			name, has_option(line, OPT_NO_WAIT) ? "-n " : "", name, name, name);
 	return reject(
 		why, UNCERTAIN,
-		"'%s' would be the name of a lock: how long to wait is --wait %s (--name %s has it as a name)",
-		name, name, name);
+		"'%s' would be the name of a lock: how long to wait is --wait %s%s%s (--name %s has it as a name)",
+		name, name, has_command ? ", how long COMMAND may run --max-run " : "",
+		has_command ? name : "", name);
 }
 
 static enum verdict check_name(struct line *line, const struct word *before,
@@ -982,6 +1051,8 @@ static enum verdict check_word(struct line *line, const struct word *before,
 
 	if (word->kind != WORD_OPTION && after_dashes(text) != NULL)
 		return mend_dashed(line, word, why);
+	if (word->kind == WORD_NAME && has_mark(text))
+		return mend_marks(line, word, why);
 	if (has_one_dash(line, word))
 		return mend_one_dash(line, word, why);
 	switch (word->kind) {
@@ -1016,6 +1087,57 @@ static enum verdict check_word(struct line *line, const struct word *before,
 	return UNCERTAIN;
 }
 
+/* ---- a COMMAND that begins with an option ---- */
+
+/* The number of words at the start of COMMAND that are options of the verb, with their values. */
+static size_t count_options(const struct line *line)
+{
+	size_t count = usage_count(line->command);
+	struct words from = { .verbs = line->set, .words = line->command, .count = count };
+	struct word word;
+	size_t end = 0;
+
+	while (words_next(&from, &word) && word.kind == WORD_OPTION &&
+	       word.opt != &opt_table[OPT_HELP])
+		end = from.byte == 0 ? from.at : end;
+	return end < count && end <= WORDS_MORE / 2 ? end : 0;
+}
+
+/* Correct a "--" that stands after the program of COMMAND, or before options of rlock. */
+static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX])
+{
+	char *const *command = line->command;
+	char shown[USAGE_SHOWN_MAX], program[USAGE_SHOWN_MAX];
+	size_t count = usage_count(command), last = line->count - 1, options;
+	struct words from = words_of(line);
+	struct word word = { .kind = WORD_UNKNOWN };
+
+	if (count == 0 || !may_have_command(line) || command[0][0] != '-' || can_run(command[0]))
+		return RIGHT;
+	while (words_next(&from, &word))
+		;
+	if (word.kind == WORD_NAME && count_names(line, 0) > 1 && can_run(line->words[last])) {
+		(void)reject(
+			why, UNCERTAIN,
+			"COMMAND begins with '%s', and '%s' would be the name of a lock (--name has any name)",
+			usage_show(command[0], shown), usage_show(line->words[last], program));
+		if (count > WORDS_MORE / 2)
+			return UNCERTAIN;
+		for (size_t i = 0; i < count; i++)
+			line->words[line->count++] = command[i];
+		cut_command(line, last);
+		return MENDED;
+	}
+	options = count_options(line);
+	if (options == 0)
+		return RIGHT;
+	for (size_t i = 0; i < options; i++)
+		line->words[line->count++] = command[i];
+	line->command += options;
+	return reject(why, MENDED, "'%s' begins COMMAND: options stand before '--'",
+		      usage_show(command[0], shown));
+}
+
 /* ---- a missing part ---- */
 
 /*
@@ -1037,6 +1159,30 @@ static bool find_taken_name(const struct line *line, struct word *out)
 		if (is_text || table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK)
 			return true;
 		opts_free_urls(&unwanted);
+	}
+	return false;
+}
+
+/*
+ * Report a wrong duration or number. load.c would find it later, but a line with it must not be suggested.
+ */
+static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX])
+{
+	struct words from = words_of(line);
+	char shown[USAGE_SHOWN_MAX], reason[RLOCK_ERROR_MAX];
+	struct word word;
+
+	while (words_next(&from, &word)) {
+		struct opts unwanted = { 0 };
+
+		if (word.kind != WORD_OPTION || word.value == NULL || word.value == any_number ||
+		    word.value == own_pid ||
+		    (word.opt->type != TYPE_DURATION && word.opt->type != TYPE_NUMBER) ||
+		    table_store(&unwanted, word.opt, word.value, reason) == RLOCK_OK)
+			continue;
+		(void)reject(why, UNCERTAIN, "--%s '%s': %s", word.opt->name,
+			     usage_show(word.value, shown), reason);
+		return true;
 	}
 	return false;
 }
@@ -1065,9 +1211,11 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		return MENDED;
 	}
 	if (lacks_name && find_taken_name(line, &taken))
-		return reject(why, UNCERTAIN,
-			      "%s needs the name of a lock: '%s' is the value of --%s", line->verb,
-			      usage_show(taken.value, shown), taken.opt->name);
+		return reject(
+			why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s",
+			line->verb,
+			usage_show_value((enum opt_id)(taken.opt - opt_table), taken.value, shown),
+			taken.opt->name);
 	if (lacks_name && count > 1 && !is_program(line->command[0]))
 		return reject(why, UNCERTAIN, "%s needs the name of a lock before '--'",
 			      line->verb);
@@ -1096,7 +1244,7 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		return reject(why, MENDED, "%s without a COMMAND needs --pid or --owner",
 			      line->verb);
 	}
-	return RIGHT;
+	return mend_dashes_place(line, why);
 }
 
 /* ---- the whole line ---- */
@@ -1172,15 +1320,21 @@ static void line_free(struct line *line)
 	free(line->words);
 }
 
-/* Print the line with --pid and without "--", so that all words are names. False: that line would be wrong. */
+/* Print the line with --pid and without COMMAND, so that all words are names. False: that line would be wrong. */
 static bool print_for_process(const struct opts *opts, struct usage_line *out)
 {
 	struct line line;
 	char why[SUGGESTION_MAX];
+	size_t command;
 	bool is_right;
 
 	if (!line_init(&line, opts))
 		return false;
+	/* The words of a program are no names. The path of one is a mistake in such a line, which check_line finds. */
+	command = find_command(&line, &is_right);
+	if (command < line.count && !is_path_of_program(line.words[command]) &&
+	    can_run(line.words[command]))
+		line.count = command;
 	replace(&line, 0, 0, option_pid, own_pid);
 	is_right = check_line(&line, why) == RIGHT;
 	if (is_right)
@@ -1204,7 +1358,8 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 		out->is_wrong = verdict != RIGHT;
 		for (int mends = 1; verdict == MENDED && mends < MENDS_MAX; mends++)
 			verdict = check_line(&line, later);
-		out->has_line = out->is_wrong && verdict == RIGHT;
+		out->has_line =
+			out->is_wrong && verdict == RIGHT && !report_wrong_value(&line, out->why);
 		out->has_command = line.has_marked_command;
 		out->name_count = count_names(&line, 0);
 	}

@@ -93,6 +93,11 @@ char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 	return show(text, NULL, out);
 }
 
+char *usage_show_value(enum opt_id id, const char *text, char out[USAGE_SHOWN_MAX])
+{
+	return show(text, id == OPT_URL ? "--url" : NULL, out);
+}
+
 char *usage_where_in_file(const struct opts *opts, size_t line, const char *name,
 			  char out[USAGE_WHERE_MAX])
 {
@@ -135,8 +140,8 @@ int usage_give(struct opts *opts, struct given given)
 		return message_out_of_memory();
 	(void)show_where(opts, &given, where);
 	if (is_shown)
-		message_error("%s '%s': %s", where,
-			      show(given.value, given.id == OPT_URL ? "--url" : NULL, shown), why);
+		message_error("%s '%s': %s", where, usage_show_value(given.id, given.value, shown),
+			      why);
 	else
 		message_error("%s: %s", where, why);
 	return given.source == SOURCE_FILE ? EXIT_CONFIG : EXIT_USAGE;

@@ -29,6 +29,8 @@ bool usage_is_password(const char *name);
  * Print text as a message may show it: without passwords and control characters, and shortened. Returns out.
  */
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
+/* Print the value of an option in the same way, without the secret of "SECRET@host" in a URL as well. Returns out. */
+char *usage_show_value(enum opt_id id, const char *text, char out[USAGE_SHOWN_MAX]);
 
 #define USAGE_WHERE_MAX (USAGE_SHOWN_MAX + 64)
 /*

@@ -62,7 +62,7 @@ says() {
 	run -0 sh -c "${output##*try: }"
 	assert_equal "$(<ran)" hi
 	run -127 rlock flock --verbose "$PWD/a b" cd /
-	assert_output --regexp "; try: rlock flock --verbose '$PWD/a b' -c 'cd /'\$"
+	assert_output --regexp "; try: rlock flock --verbose '$PWD/a b' -c 'cd / && COMMAND'\$"
 }
 
 @test "-c runs a line with the user's shell, or with sh" {

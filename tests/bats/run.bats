@@ -32,7 +32,7 @@ load ../lib/proxying
 	done <<-END
 		127|no-such-command|no-such-command: command not found: no directory of PATH has it; give its path\$
 		127|$PWD/no/such/file|.*$PWD/no/such/file
-		127||'': command not found
+		127||'': command not found: is a variable empty?
 		126|/|cannot run /: it is a directory; name a program in it\$
 		126|plain|cannot run plain: Permission denied: it is not executable; try: chmod \+x $PWD/bin/plain\$
 		126|$PWD/bin/plain|cannot run $PWD/bin/plain: Permission denied: it is not executable
@@ -41,7 +41,7 @@ load ../lib/proxying
 	END
 	# Set a PATH without programs: some systems have a program called cd.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
-	assert_output "rlock: a: cd: command not found: no shell reads COMMAND; try: rlock run -w 3s a -- sh -c 'cd /tmp'"
+	assert_output "rlock: a: cd: command not found: it changes only the shell that runs it; try: rlock run -w 3s a -- sh -c 'cd /tmp && COMMAND'"
 	assert_equal $(($(server_commands) - before)) 1
 }
 

@@ -62,10 +62,17 @@ load ../lib/usual
 		run -n 9 -- touch ran
 		run x 10m -- touch ran
 		run x, y -- touch ran
+		run “x” -- touch ran
+		run “x y” -- touch ran
+		stop x 5
+		run --wait x touch ran
+		run x -- -n touch ran
+		run x touch -- -f ran
 	END
 	no_keys
 	refute file_exists ran
 	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run a, b -- touch ran' \
+		'run “a” -- touch ran' 'a run -- touch ran' 'run a -- -w 5 touch ran' 'run a touch -- -f ran' \
 		'lock --pid $$ a ./job' 'lock --owner ci --lease 1h a ./job' 'run -n 3 a -- touch ran'; do
 		rm -f ran
 		# shellcheck disable=SC2086
