@@ -29,7 +29,7 @@ find_hold_processes() {
 	wait_until 10 test -s command-pid
 	COMMAND=$(<command-pid)
 	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
+	RENEWER=${RENEWERS[0]}
 	BACKGROUND+=("$COMMAND" "$RENEWER")
 }
 
