@@ -649,8 +649,11 @@ static void print_rows(struct printing *printing)
 		printing->is_out_of_memory = true;
 }
 
-/* The holder that has held the lock for longest; if no age is known, any holder. NULL: there is no holder. */
-static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock)
+/*
+ * The holder that has held the lock for longest; if no age is known, any holder. with_kept false: skip a lock that
+ * --at-least keeps, because its job has ended. NULL: there is no such holder.
+ */
+static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock, bool with_kept)
 {
 	const struct rlock_holder *oldest = NULL;
 
@@ -659,28 +662,11 @@ static const struct rlock_holder *oldest_holder(const struct rlock_inspection *l
 		/* Skip an expired reader if there are other holders. */
 		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
 
-		if (!has_expired && (oldest == NULL || holder->held_ms > oldest->held_ms))
+		if (!has_expired && (with_kept || !is_kept(holder)) &&
+		    (oldest == NULL || holder->held_ms > oldest->held_ms))
 			oldest = holder;
 	}
 	return oldest;
-}
-
-/*
- * For how long the oldest job has held the lock; -1: that is not known, or no job holds the lock. Skip holds of Java
- * clients, because nobody records when they began, and locks that --at-least keeps, because their job has ended.
- */
-static int64_t job_held_ms(const struct rlock_inspection *lock)
-{
-	int64_t held_ms = -1;
-
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		const struct rlock_holder *holder = &lock->holders[i];
-		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
-
-		if (!has_expired && !is_kept(holder) && holder->held_ms > held_ms)
-			held_ms = holder->held_ms;
-	}
-	return held_ms;
 }
 
 /* Print the note, or the owner if there is no note. Returns the length of the text. */
@@ -727,7 +713,7 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 
 static void add_row(struct printing *printing, const struct rlock_inspection *lock)
 {
-	const struct rlock_holder *holder = oldest_holder(lock);
+	const struct rlock_holder *holder = oldest_holder(lock, true);
 	/* list shows a lock that is free only if its last holder is remembered. */
 	const struct rlock_last *last = lock->state == RLOCK_STATE_FREE ? lock->last : NULL;
 	const struct rlock_name *last_owner = last != NULL ? &last->owner : NULL;
@@ -777,8 +763,10 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock_inspection *lock = &locks[i];
+		const struct rlock_holder *oldest = oldest_holder(lock, false);
 
-		if (held_for_ms >= 0 && job_held_ms(lock) < held_for_ms)
+		/* --held-for skips holds of Java clients, because nobody records when they began. */
+		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
 			continue;
 		printing->has_row = true;
 		if (printing->opts->metrics) {

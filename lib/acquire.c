@@ -713,15 +713,16 @@ static bool has_more_to_remove(const struct rlock__waiter *waiter)
 }
 
 /*
- * Repeat the attempt until no dead waiter and no expired holder is left, because these must not keep the lock from a caller,
- * even from one that does not wait.
+ * Repeat the attempt, or the probe, until no dead waiter and no expired holder is left, because these must not keep the lock
+ * from a caller, even from one that does not wait.
  */
 static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 {
 	enum rlock_status status;
 
 	do
-		status = rlock__acquire_try(waiter);
+		status = waiter->is_probe ? rlock__acquire_probe(waiter)
+					  : rlock__acquire_try(waiter);
 	while (status == RLOCK_BUSY && has_more_to_remove(waiter));
 	return status;
 }
@@ -1029,9 +1030,7 @@ enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
 		goto out;
 	waiter.is_probe = true;
 	waiter.deadline_ms = deadline_ms;
-	do
-		status = rlock__acquire_probe(&waiter);
-	while (status == RLOCK_BUSY && has_more_to_remove(&waiter));
+	status = try_until_cleaned(&waiter);
 	if (status == RLOCK_BUSY) {
 		waiter.is_behind_ancestor = is_held_by_ancestor(&waiter);
 		status = fail_busy(&waiter);

@@ -133,9 +133,7 @@ static enum rlock_status read_found(void *ctx, struct rlock__connection *connect
 		(struct rlock_name){ search->owner, strlen(search->owner) },
 		(struct rlock_name){ reply->element[3]->str, reply->element[3]->len }, &record);
 	(void)snprintf(note, sizeof(note), "%.*s", (int)shown.len, shown.text);
-	/* Only the record shows that the lock is fair, because its hash looks like that of a plain lock. */
-	if (spec.kind == RLOCK_PLAIN && record.kind == RLOCK_FAIR)
-		spec.kind = RLOCK_FAIR;
+	spec.kind = rlock__record_kind(&record, spec.kind);
 	spec.names = search->name;
 	spec.name_count = 1;
 	spec.id = reply->element[0]->str;

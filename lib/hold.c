@@ -103,6 +103,11 @@ struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name 
 	return (struct rlock_name){ text.text + len, text.len - len };
 }
 
+enum rlock_kind rlock__record_kind(const struct rlock_record *record, enum rlock_kind kind)
+{
+	return kind == RLOCK_PLAIN && record->kind == RLOCK_FAIR ? RLOCK_FAIR : kind;
+}
+
 /* ---- the object ---- */
 
 void rlock_hold_free(struct rlock_hold *hold)

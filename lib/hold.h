@@ -79,6 +79,11 @@ const char *rlock__purpose_word(enum rlock_purpose purpose);
  */
 struct rlock_name rlock__record_read(struct rlock_name owner, struct rlock_name text,
 				     struct rlock_record *record_out);
+/*
+ * The kind of a hold whose lock has the form of kind on the server. A fair lock has the form of a plain one, so only the
+ * record shows that it is fair.
+ */
+enum rlock_kind rlock__record_kind(const struct rlock_record *record, enum rlock_kind kind);
 
 /* Whether text has the form that rlock_hold_slots returns: numbers and blanks. */
 bool rlock__hold_are_slots(const char *text);

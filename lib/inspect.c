@@ -122,9 +122,8 @@ static bool finish_holder(const struct rlock_inspection *lock, void *out)
 	struct rlock_holder *holder = out;
 
 	holder->note = rlock__record_read(holder->owner, holder->note, &holder->record);
-	holder->kind = lock->kind == RLOCK_SEMAPHORE       ? RLOCK_SEMAPHORE
-		       : holder->record.kind == RLOCK_FAIR ? RLOCK_FAIR
-							   : RLOCK_PLAIN;
+	holder->kind = rlock__record_kind(
+		&holder->record, lock->kind == RLOCK_SEMAPHORE ? RLOCK_SEMAPHORE : RLOCK_PLAIN);
 	if (!rlock__hold_are_slots(holder->slots))
 		holder->slots = "";
 	if (lock->kind != RLOCK_READ && lock->kind != RLOCK_WRITE)

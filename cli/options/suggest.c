@@ -659,6 +659,25 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 
 /* ---- a wrong word ---- */
 
+/* Replace span words from index at on by text, which make() returned. NULL: out of memory. */
+static enum verdict mend_words(struct line *line, size_t at, size_t span, char *text)
+{
+	if (text == NULL)
+		return UNCERTAIN;
+	replace(line, at, span, text, NULL);
+	return MENDED;
+}
+
+/* Append words of COMMAND to those before it. False: there is no room for so many. */
+static bool append_words(struct line *line, char *const *words, size_t count)
+{
+	if (count > WORDS_MORE / 2)
+		return false;
+	memcpy(line->words + line->count, words, count * sizeof(*words));
+	line->count += count;
+	return true;
+}
+
 /*
  * Correct typographic dashes: "–wait" to "--wait", "–n" to "-n", and "—" to "--", after which COMMAND begins.
  */
@@ -685,8 +704,7 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 	text = make(line, "%s%s", is_letter ? "-" : "--", name);
 	if (text == NULL || !words_next(&one, &read) || read.kind == WORD_UNKNOWN)
 		return UNCERTAIN;
-	replace(line, word->at, 1, text, NULL);
-	return MENDED;
+	return mend_words(line, word->at, 1, text);
 }
 
 /*
@@ -698,7 +716,7 @@ static enum verdict mend_marks(struct line *line, const struct word *word, char 
 	const char *name = word->value;
 	size_t len = strlen(name), size;
 	bool has_start = false, has_end = false;
-	char shown[USAGE_SHOWN_MAX], *text;
+	char shown[USAGE_SHOWN_MAX];
 
 	for (; (size = mark_len(name, len, false)) > 0; name += size, len -= size)
 		has_start = has_start || strncmp(name, WEB_SPACE, size) != 0;
@@ -710,11 +728,7 @@ static enum verdict mend_marks(struct line *line, const struct word *word, char 
 				     : "begins or ends with a no-break space");
 	if (len == 0 || has_start != has_end)
 		return UNCERTAIN;
-	text = make(line, "%.*s", (int)len, name);
-	if (text == NULL)
-		return UNCERTAIN;
-	replace(line, word->at, 1, text, NULL);
-	return MENDED;
+	return mend_words(line, word->at, 1, make(line, "%.*s", (int)len, name));
 }
 
 /*
@@ -771,10 +785,7 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 		if (text != NULL && !duration_parse(text + strlen(line->words[last]) - len, &ms))
 			return UNCERTAIN;
 	}
-	if (text == NULL)
-		return UNCERTAIN;
-	replace(line, last, 2, text, NULL);
-	return MENDED;
+	return mend_words(line, last, 2, text);
 }
 
 /* Check a name. A pattern may be any text. */
@@ -847,7 +858,7 @@ static enum verdict check_number(const struct line *line, const char *name,
 static enum verdict check_name(struct line *line, const struct word *before,
 			       const struct word *word, char why[SUGGESTION_MAX])
 {
-	char shown[USAGE_SHOWN_MAX], *text;
+	char shown[USAGE_SHOWN_MAX];
 	char *name = line->words[word->at];
 	size_t len = strlen(name);
 
@@ -879,11 +890,7 @@ static enum verdict check_name(struct line *line, const struct word *before,
 		(void)reject(why, UNCERTAIN,
 			     "'%s' ends in a comma: blanks separate names (--name has any name)",
 			     usage_show(name, shown));
-		text = make(line, "%.*s", (int)(len - 1), name);
-		if (text == NULL)
-			return UNCERTAIN;
-		replace(line, word->at, 1, text, NULL);
-		return MENDED;
+		return mend_words(line, word->at, 1, make(line, "%.*s", (int)(len - 1), name));
 	}
 	if (!is_part_of_option(line, before, word)) {
 		if (!is_number_of_permits(line, word))
@@ -1014,16 +1021,12 @@ static bool has_one_dash(const struct line *line, const struct word *word)
 static enum verdict mend_one_dash(struct line *line, const struct word *word,
 				  char why[SUGGESTION_MAX])
 {
-	char *text = make(line, "-%s", line->words[word->at]);
 	char option[OPTION_MAX];
 
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(line->words[word->at], "="),
 		       line->words[word->at]);
 	(void)reject(why, UNCERTAIN, "no such option '%s': a long option has two dashes", option);
-	if (text == NULL)
-		return UNCERTAIN;
-	replace(line, word->at, 1, text, NULL);
-	return MENDED;
+	return mend_words(line, word->at, 1, make(line, "-%s", line->words[word->at]));
 }
 
 /* Report a value of an option that takes none. "-n=3 NAME" and "-n3 NAME" mean "-n 3 NAME". */
@@ -1100,7 +1103,7 @@ static size_t count_options(const struct line *line)
 	while (words_next(&from, &word) && word.kind == WORD_OPTION &&
 	       word.opt != &opt_table[OPT_HELP])
 		end = from.byte == 0 ? from.at : end;
-	return end < count && end <= WORDS_MORE / 2 ? end : 0;
+	return end < count ? end : 0;
 }
 
 /* Correct a "--" that stands after the program of COMMAND, or before options of rlock. */
@@ -1121,18 +1124,14 @@ static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX
 			why, UNCERTAIN,
 			"COMMAND begins with '%s', and '%s' would be the name of a lock (--name has any name)",
 			usage_show(command[0], shown), usage_show(line->words[last], program));
-		if (count > WORDS_MORE / 2)
+		if (!append_words(line, command, count))
 			return UNCERTAIN;
-		for (size_t i = 0; i < count; i++)
-			line->words[line->count++] = command[i];
 		cut_command(line, last);
 		return MENDED;
 	}
 	options = count_options(line);
-	if (options == 0)
+	if (options == 0 || !append_words(line, command, options))
 		return RIGHT;
-	for (size_t i = 0; i < options; i++)
-		line->words[line->count++] = command[i];
 	line->command += options;
 	return reject(why, MENDED, "'%s' begins COMMAND: options stand before '--'",
 		      usage_show(command[0], shown));
@@ -1201,12 +1200,11 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		 * If names follow "--", move them before it. Move a pattern as well, unless it is a program: then it
 		 * was meant as a command.
 		 */
-		if (names > 0 || count == 0 || count > WORDS_MORE / 2 ||
+		if (names > 0 || count == 0 ||
 		    (line->need == COMMAND_NONE_BUT_PATTERN &&
-		     (count > 1 || is_program(line->command[0]))))
+		     (count > 1 || is_program(line->command[0]))) ||
+		    !append_words(line, line->command, count))
 			return UNCERTAIN;
-		for (size_t i = 0; i < count; i++)
-			line->words[line->count++] = line->command[i];
 		line->command = NULL;
 		return MENDED;
 	}
