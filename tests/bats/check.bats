@@ -170,7 +170,7 @@ is_noted_as_nearly_full() {
 	redis-cli -s bare/redis.sock config set appendonly yes >/dev/null
 	run -0 rlock check -u "unix://$PWD/bare/redis.sock"
 	finds note persistence 'append-only file, appendfsync everysec: a crash of its machine loses'
-	[[ $(redis info server) =~ redis_version:6 ]] ||
+	is_redis_6 ||
 		finds note config 'CONFIG SET was called 1 time .* a restart loses what was set; try: CONFIG REWRITE$'
 }
 

@@ -129,12 +129,12 @@ waiter_hears() {
 
 @test "a waiter is woken by PUBLISH of an old Redisson on any node, and by SPUBLISH of a new one in the lock's slot" {
 	waiter_hears $(($(node_of a) % 3 + 1)) publish
-	[[ $(redis info server) =~ redis_version:6 ]] || waiter_hears "$(node_of a)" spublish
+	is_redis_6 || waiter_hears "$(node_of a)" spublish
 }
 
 @test "a release of any kind is published by PUBLISH and by SPUBLISH, for old and new Redissons" {
 	local verb count=6
-	[[ $(redis info server) =~ redis_version:6 ]] && skip 'the server has no sharded channels'
+	! is_redis_6 || skip 'the server has no sharded channels'
 	in_background sh -c 'exec redis-cli -s "$0" ssubscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard' "$(socket_of "$(node_of a)")"
 	in_background sh -c 'exec redis-cli -s "$0" subscribe "redisson_lock__channel:{a}" "redisson_rwlock:{a}" >heard-old' "$(socket_of $(($(node_of a) % 3 + 1)))"
 	wait_until 5 has_line_count heard 6
@@ -384,7 +384,7 @@ says() {
 
 @test "check names the right that a user lacks to list the nodes of a cluster" {
 	local number
-	[[ $(on 1 redis info server) =~ redis_version:6 ]] && skip 'a right to one subcommand is new in Redis 7'
+	! on 1 is_redis_6 || skip 'a right to one subcommand is new in Redis 7'
 	for number in 1 2 3; do
 		on "$number" redis acl setuser limited reset on '>secret' '~*' '&*' +@all '-cluster|slots' >/dev/null
 	done

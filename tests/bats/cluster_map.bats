@@ -19,7 +19,7 @@ setup_file() {
 }
 
 announces_at_once() {
-	[[ ! $(on 1 redis info server) =~ redis_version:6 ]]
+	! on 1 is_redis_6
 }
 
 setup() {

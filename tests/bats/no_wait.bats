@@ -56,12 +56,17 @@ values() {
 	no_keys
 }
 
-@test "rlock -n that is killed before the server's answer has locked nothing" {
+# start_without_answer: starts rlock -n, whose question the server has answered, but the proxy holds the answer. Sets PID.
+start_without_answer() {
 	rlock run -n a -- true
 	start_proxy
 	proxy hold-reply "$ACQUIRE" 10
 	in_background rlock run -n a -- touch ran
 	wait_until 10 eval 'proxy state | grep -q held=1'
+}
+
+@test "rlock -n that is killed before the server's answer has locked nothing" {
+	start_without_answer
 	run ! is_held a
 	kill -s KILL "$PID"
 	ended_with 137
@@ -72,11 +77,7 @@ values() {
 }
 
 @test "SIGTERM ends rlock -n whose server does not answer, and nothing is locked" {
-	rlock run -n a -- true
-	start_proxy
-	proxy hold-reply "$ACQUIRE" 10
-	in_background rlock run -n a -- touch ran
-	wait_until 10 eval 'proxy state | grep -q held=1'
+	start_without_answer
 	kill -s TERM "$PID"
 	takes_less_than 5 ended_with 143
 	wait_until 5 no_keys

@@ -284,7 +284,7 @@ while True:
 }
 
 loads_key_and_certificate_together() {
-	[[ ! $(redis info server) =~ redis_version:6 ]] || skip 'the server sets one parameter at a time, so its key and its certificate never match'
+	! is_redis_6 || skip 'the server sets one parameter at a time, so its key and its certificate never match'
 }
 
 # connect_anew: cuts the renewer's connection, so that the next renewal needs a new one.

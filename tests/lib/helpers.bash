@@ -186,6 +186,11 @@ calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
 }
 
+# is_redis_6: whether the server is of Redis 6, which lacks what some tests need.
+is_redis_6() {
+	[[ $(redis info server) =~ redis_version:6 ]]
+}
+
 # key_of_lock PREFIX NAME: prints the key or channel of a lock. A NAME with braces of its own is not put into braces.
 key_of_lock() {
 	[[ $2 = *'{'* ]] && echo "$1:$2" || echo "$1:{$2}"

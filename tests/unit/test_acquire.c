@@ -57,6 +57,34 @@ static struct rlock_conn *connect_to(const char *path)
 	return conn;
 }
 
+/* A listening socket, in a directory of its own. */
+struct test_socket {
+	char directory[sizeof("/tmp/rlock-test-XXXXXX")];
+	struct sockaddr_un address;
+	int listener;
+};
+
+static void socket_listen(struct test_socket *out)
+{
+	*out = (struct test_socket){ .directory = "/tmp/rlock-test-XXXXXX",
+				     .address = { .sun_family = AF_UNIX },
+				     .listener = socket(AF_UNIX, SOCK_STREAM, 0) };
+	if (mkdtemp(out->directory) == NULL)
+		abort();
+	(void)snprintf(out->address.sun_path, sizeof(out->address.sun_path), "%s/s",
+		       out->directory);
+	if (bind(out->listener, (struct sockaddr *)&out->address, sizeof(out->address)) != 0 ||
+	    listen(out->listener, 4) != 0)
+		abort();
+}
+
+static void socket_remove(struct test_socket *at)
+{
+	(void)close(at->listener);
+	(void)unlink(at->address.sun_path);
+	(void)rmdir(at->directory);
+}
+
 static void record_held(void *ctx, const struct rlock_blocker *blocker)
 {
 	*(int64_t *)ctx = blocker->held_ms;
@@ -68,22 +96,15 @@ static void check_held_for_ever(void)
 	struct rlock_request request = RLOCK_REQUEST_INIT;
 	struct rlock_hold *hold = NULL;
 	int64_t held_ms = -1;
-	char directory[] = "/tmp/rlock-test-XXXXXX";
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct test_socket at;
 	struct rlock_conn *conn;
 	pid_t server;
 
-	if (mkdtemp(directory) == NULL)
-		abort();
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, 4) != 0)
-		abort();
+	socket_listen(&at);
 	server = fork();
 	if (server == 0)
-		serve(listener);
-	conn = connect_to(address.sun_path);
+		serve(at.listener);
+	conn = connect_to(at.address.sun_path);
 	spec.kind = RLOCK_FAIR;
 	spec.names = &name;
 	spec.name_count = 1;
@@ -103,9 +124,7 @@ static void check_held_for_ever(void)
 	rlock_conn_free(conn);
 	(void)kill(server, SIGKILL);
 	(void)waitpid(server, NULL, 0);
-	(void)close(listener);
-	(void)unlink(address.sun_path);
-	(void)rmdir(directory);
+	socket_remove(&at);
 }
 
 static struct rlock_hold *hold_for(int64_t lease_ms)
@@ -170,24 +189,21 @@ static void serve_denied(int listener, int report_fd)
 
 static void check_denied_search(void)
 {
-	char directory[] = "/tmp/rlock-test-XXXXXX", path[128], byte;
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int listener = socket(AF_UNIX, SOCK_STREAM, 0), reports[2];
+	char path[128], byte;
+	struct test_socket at;
+	int reports[2];
 	struct rlock_hold *hold = NULL;
 	struct rlock_conn *conn;
 	pid_t server;
 
-	if (mkdtemp(directory) == NULL || pipe(reports) != 0)
-		abort();
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, 4) != 0)
+	socket_listen(&at);
+	if (pipe(reports) != 0)
 		abort();
 	server = fork();
 	if (server == 0)
-		serve_denied(listener, reports[1]);
+		serve_denied(at.listener, reports[1]);
 	(void)close(reports[1]);
-	(void)snprintf(path, sizeof(path), "%s?db=5", address.sun_path);
+	(void)snprintf(path, sizeof(path), "%s?db=5", at.address.sun_path);
 	conn = connect_to(path);
 	CHECK(rlock_find(conn, &name, OWNER, RLOCK_ANY, RLOCK_PURPOSE_UNKNOWN, rlock_now_ms(),
 			 &hold) < 0,
@@ -199,9 +215,7 @@ static void check_denied_search(void)
 	rlock_hold_free(hold);
 	rlock_conn_free(conn);
 	(void)close(reports[0]);
-	(void)close(listener);
-	(void)unlink(address.sun_path);
-	(void)rmdir(directory);
+	socket_remove(&at);
 }
 
 void test_acquire(void)
