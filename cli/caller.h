@@ -17,7 +17,7 @@
 /* Run a verb over its connection. Returns the exit code. */
 typedef int (*caller_fn)(const struct opts *opts, struct rlock_conn *conn);
 
-/* Connect, call act, and disconnect. For a verb that waits only for the server. Returns the exit code. */
+/* Connect, call act, and disconnect. Only for verbs that wait for nothing but the server. Returns the exit code. */
 int caller_run(struct opts *opts, caller_fn act);
 
 /*

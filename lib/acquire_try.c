@@ -211,8 +211,8 @@ static bool since_at(const struct rlock__waiter *waiter, size_t index, int64_t *
 
 /*
  * Choose waiter->since: the start of our wait, by which all servers order the waiters. Take the median of the starts that the
- * servers replied, so that one wrong clock does not decide. Of an even number of starts, take the earlier one of the two in
- * the middle. Each "busy" reply chooses anew, until an attempt has sent the start.
+ * servers replied, so that one wrong clock does not decide. If their number is even, take the earlier one of the two in the
+ * middle. Each "busy" reply chooses anew, until an attempt has sent the start.
  */
 static void choose_since(struct rlock__waiter *waiter)
 {

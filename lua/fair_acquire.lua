@@ -32,7 +32,7 @@ if undo_ms then
 	-- in the queue: the caller is before it, and tries again soon.
 	local function release_and_enqueue(name, field, count, hold)
 		-- Do not join the queue if the owner has another hold, or is an inherited owner: the hold is a re-entry, which needs no
-		-- position. Nor if a user has overwritten a key of the queue: then there is no position to keep.
+		-- position. Do not join it either if a user has overwritten a key of the queue, because there is no position to keep.
 		if count > 1 or field ~= fresh_owner or is_wrong_type(leave_error(name)) then
 			return release_mutex(name, field, count)
 		end

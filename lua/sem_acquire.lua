@@ -7,7 +7,7 @@
 -- Returns  SLOT  one permit was acquired, with this slot; the semaphore has as many permits in all as the request expects
 --          any other reply  as in plain_acquire.lua, with these differences:
 --            token: the number of permits in all, and the slots, as in "5:1,4"
---            ttl: when the next permit may be reclaimed
+--            ttl: in how many ms the next permit may be reclaimed
 --            a busy reply has one more member at its end: the number of permits in all
 
 -- include: request

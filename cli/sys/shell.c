@@ -64,7 +64,7 @@ struct order {
 
 /* ---- in the helper: async-signal-safe calls only ---- */
 
-/* Connect the command's output to the pipe. Of the caller's streams, the command keeps only standard error. */
+/* Connect the command's output to the pipe. The command keeps only standard error of the caller's streams. */
 static void set_streams(const struct order *order)
 {
 	/* The open takes the lowest free number: that of standard input, which take_descriptors has closed. */

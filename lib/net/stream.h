@@ -61,7 +61,7 @@ struct rlock__stream {
 	redisReader *replies;                   /* NULL: closed */
 	const redisReplyObjectFunctions *usual; /* hiredis' functions that make replies */
 	redisReplyObjectFunctions functions;    /* these functions, with our own for arrays */
-	/* Of the incomplete reply: how many elements it has announced, and how many of its bytes were received. */
+	/* How many elements the incomplete reply has announced, and how many of its bytes were received. */
 	size_t elements, bytes;
 	const char *excess;     /* the limit that a reply exceeds; NULL: none */
 	struct rlock__tls *tls; /* NULL: none */

@@ -25,7 +25,7 @@ start_tls_proxy() {
 	export RLOCK_URL=rediss://localhost:${LISTENED##*:}
 }
 
-# start_proxy_between: waits for the proxy by reading its output instead of polling, which is faster: some tests start a thousand
+# start_proxy_between: waits until the proxy has printed that it is ready. Polling would be slower, and some tests start a thousand
 # proxies.
 start_proxy_between() {
 	local output

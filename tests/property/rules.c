@@ -147,7 +147,7 @@ static enum rlock_status acquire_here(const void *about)
 	return waiting() > 0 ? ANY_STATUS : RLOCK_OK;
 }
 
-/* Whether the server has run for so long that it counts for a majority. Of a younger one this is uncertain. */
+/* Whether the server has run for so long that it counts for a majority. It is uncertain whether a younger one counts. */
 static bool is_old(const struct server *server)
 {
 	return server->pid != 0 && rlock_now_ms() - server->began_ms > YOUNG_MS;
