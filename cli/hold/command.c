@@ -106,9 +106,7 @@ static int report_not_found(const struct opts *opts)
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
 		   PLAIN(opts->is_flock ? NULL : "--"));
 	usage_line(&word, { NULL, command, 1 });
-	if (strcmp(program, "-c") == 0) {
-		usage_line_add(&line, &(struct line_part){ "sh", command, count });
-	} else if (is_for_shell(program)) {
+	if (is_for_shell(program)) {
 		usage_line(&arguments, { NULL, command + 1, count - 1 });
 		if (asprintf(&text, "%s%s%s", program, arguments.text,
 			     is_first ? " && COMMAND" : "") >= 0)

@@ -821,10 +821,22 @@ static bool is_host_with_port(const char *word)
 		strncmp(word, "localhost:", 10) == 0);
 }
 
+static bool has_name_of_letters(const struct line *line)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (words_next(&from, &word))
+		if (word.value != NULL && !is_number(word.value) &&
+		    (word.kind == WORD_NAME || word.opt == &opt_table[OPT_NAME]))
+			return true;
+	return false;
+}
+
 /*
- * Report a number of one or two digits, or a duration next to a name. In a line that acquires, it would be the name of
- * an additional lock, or of a lock that all scripts with that number of a descriptor share. stop and renew would look
- * for a lock of that name, and ignore the time that was meant.
+ * Report a number of one or two digits, or a number or duration next to a name. In a line that acquires, it would be the
+ * name of an additional lock, or of a lock that all scripts with that number of a descriptor share. stop and renew would
+ * look for a lock of that name, and ignore the time that was meant.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])
@@ -836,7 +848,8 @@ static enum verdict check_number(const struct line *line, const char *name,
 	int64_t ms;
 
 	if (!(may_have_command(line) || (may_have_time && !is_alone)) ||
-	    !(is_short || (!is_number(name) && duration_parse(name, &ms) && !is_alone)))
+	    !(is_number(name) ? is_short || has_name_of_letters(line)
+			      : duration_parse(name, &ms) && !is_alone))
 		return RIGHT;
 	if (may_have_time)
 		return reject(
@@ -1092,21 +1105,25 @@ static enum verdict check_word(struct line *line, const struct word *before,
 
 /* ---- a COMMAND that begins with an option ---- */
 
-/* The number of words at the start of COMMAND that are options of the verb, with their values. */
-static size_t count_options(const struct line *line)
+/* The number of words at the start of COMMAND that look like options, with their values; 0 also if help is the first. */
+static size_t count_option_words(const struct line *line)
 {
-	size_t count = usage_count(line->command);
-	struct words from = { .verbs = line->set, .words = line->command, .count = count };
+	struct words from = { .verbs = line->set,
+			      .words = line->command,
+			      .count = usage_count(line->command) };
 	struct word word;
 	size_t end = 0;
 
-	while (words_next(&from, &word) && word.kind == WORD_OPTION &&
+	while (words_next(&from, &word) && word.kind != WORD_NAME &&
 	       word.opt != &opt_table[OPT_HELP])
 		end = from.byte == 0 ? from.at : end;
-	return end < count ? end : 0;
+	return end;
 }
 
-/* Correct a "--" that stands after the program of COMMAND, or before options of rlock. */
+/*
+ * Correct a "--" that stands after the program of COMMAND, or before options, or twice. A word with a dash is the program of a
+ * COMMAND only if PATH has such a program.
+ */
 static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX])
 {
 	char *const *command = line->command;
@@ -1117,6 +1134,10 @@ static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX
 
 	if (count == 0 || !may_have_command(line) || command[0][0] != '-' || can_run(command[0]))
 		return RIGHT;
+	if (strcmp(command[0], "--") == 0) {
+		line->command++;
+		return reject(why, MENDED, "'--' is given twice");
+	}
 	while (words_next(&from, &word))
 		;
 	if (word.kind == WORD_NAME && count_names(line, 0) > 1 && can_run(line->words[last])) {
@@ -1129,12 +1150,13 @@ static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX
 		cut_command(line, last);
 		return MENDED;
 	}
-	options = count_options(line);
+	(void)reject(why, UNCERTAIN, "'%s' begins COMMAND: options stand before '--'",
+		     usage_show(command[0], shown));
+	options = count_option_words(line);
 	if (options == 0 || !append_words(line, command, options))
-		return RIGHT;
+		return UNCERTAIN;
 	line->command += options;
-	return reject(why, MENDED, "'%s' begins COMMAND: options stand before '--'",
-		      usage_show(command[0], shown));
+	return MENDED;
 }
 
 /* ---- a missing part ---- */
@@ -1193,6 +1215,7 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 			  line->need != COMMAND_NONE_BUT_PATTERN;
 	char shown[USAGE_SHOWN_MAX];
 	struct word taken;
+	enum verdict verdict;
 
 	if (line->command != NULL && !may_have_command(line)) {
 		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
@@ -1208,15 +1231,22 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		line->command = NULL;
 		return MENDED;
 	}
+	verdict = mend_dashes_place(line, why);
+	if (verdict != RIGHT)
+		return verdict;
 	if (lacks_name && find_taken_name(line, &taken))
 		return reject(
 			why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s",
 			line->verb,
 			usage_show_value((enum opt_id)(taken.opt - opt_table), taken.value, shown),
 			taken.opt->name);
-	if (lacks_name && count > 1 && !is_program(line->command[0]))
-		return reject(why, UNCERTAIN, "%s needs the name of a lock before '--'",
-			      line->verb);
+	if (lacks_name && count > 1 && !is_program(line->command[0])) {
+		(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
+		if (!is_program(line->command[1]) || !append_words(line, line->command, 1))
+			return UNCERTAIN;
+		line->command++;
+		return MENDED;
+	}
 	if (line->need == COMMAND_NEEDED && count == 0) {
 		line->command = template_command;
 		return reject(why, MENDED, "%s needs a command after '--'", line->verb);
@@ -1242,7 +1272,7 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		return reject(why, MENDED, "%s without a COMMAND needs --pid or --owner",
 			      line->verb);
 	}
-	return mend_dashes_place(line, why);
+	return RIGHT;
 }
 
 /* ---- the whole line ---- */
@@ -1345,7 +1375,8 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 {
 	struct line line;
 	enum verdict verdict = RIGHT;
-	char later[SUGGESTION_MAX];
+	char later[SUGGESTION_MAX] = "";
+	size_t len;
 
 	*out = (struct suggestion){ .help = HELP_NONE };
 	if (!line_init(&line, opts))
@@ -1356,6 +1387,10 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 		out->is_wrong = verdict != RIGHT;
 		for (int mends = 1; verdict == MENDED && mends < MENDS_MAX; mends++)
 			verdict = check_line(&line, later);
+		len = strlen(out->why);
+		/* A corrected mistake may uncover one that cannot be corrected. */
+		if (verdict == UNCERTAIN && later[0] != '\0')
+			(void)snprintf(out->why + len, SUGGESTION_MAX - len, "; %s", later);
 		out->has_line =
 			out->is_wrong && verdict == RIGHT && !report_wrong_value(&line, out->why);
 		out->has_command = line.has_marked_command;

@@ -5,14 +5,15 @@
 #include "options/opts.h"
 #include "options/usage.h"
 
-#define SUGGESTION_MAX 400
+#define SUGGESTION_MAX 600
 
 struct suggestion {
 	/* the help that the line asks for: no other member is set then; HELP_NONE: the line asks for no help */
 	enum help_extent help;
 	bool is_wrong;
-	char why[SUGGESTION_MAX]; /* the first mistake */
-	bool has_line;            /* line is set: the corrected line, which is certain */
+	/* the first mistake, and a later one if that cannot be corrected */
+	char why[SUGGESTION_MAX];
+	bool has_line; /* line is set: the corrected line, which is certain */
 	struct usage_line line;
 	/*
 	 * other is set as well. Both add what is missing: line a "--" before a COMMAND; other --pid, so that all words
