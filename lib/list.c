@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "conn.h"
+#include "delivery.h"
 #include "inspect.h"
 #include "net/connection.h"
 #include "net/server_error.h"
@@ -90,7 +91,10 @@ struct listing {
 	struct rlock_conn *conn;
 	const struct rlock_list_request *request;
 	struct seen seen; /* locks that this URL has listed, because SCAN may return a key twice */
+	/* the connection that is scanned; in a cluster the one to the current node, which does not follow redirections */
 	struct rlock__connection *connection;
+	/* the connection of the URL, which follows redirections */
+	struct rlock__connection *routed;
 	struct rlock_list_progress *progress; /* the progress over all servers */
 	/* the error for the first key that the user was denied */
 	char denied_text[RLOCK_ERROR_MAX];
@@ -170,18 +174,10 @@ static bool must_be_repeated(const redisReply *error)
 	return false;
 }
 
-static enum rlock_status take_error(struct batch *batch, struct rlock__connection *connection,
-				    const redisReply *reply)
+/* Count a key to which the user has no rights. Return any other failure. */
+static enum rlock_status take_failure(struct listing *listing, const struct rlock__error *error,
+				      enum rlock_status status)
 {
-	struct listing *listing = batch->listing;
-	struct rlock__error *error = &connection->error;
-	enum rlock_status status;
-
-	if (must_be_repeated(reply)) {
-		batch->again[batch->again_count++] = batch->answered;
-		return RLOCK_OK;
-	}
-	status = rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body);
 	if (status != RLOCK_EACL)
 		return status;
 	if (listing->progress->keys_denied++ == 0)
@@ -190,10 +186,24 @@ static enum rlock_status take_error(struct batch *batch, struct rlock__connectio
 	return RLOCK_OK;
 }
 
-static enum rlock_status take_lock(struct batch *batch, struct rlock__connection *connection,
-				   redisReply *reply)
+static enum rlock_status take_error(struct batch *batch, struct rlock__connection *connection,
+				    const redisReply *reply)
 {
-	const struct rlock_name *name = &batch->names[batch->answered];
+	struct rlock__error *error = &connection->error;
+
+	if (must_be_repeated(reply)) {
+		batch->again[batch->again_count++] = batch->answered;
+		return RLOCK_OK;
+	}
+	return take_failure(
+		batch->listing, error,
+		rlock__server_error(error, reply->str, reply->len, rlock__script_inspect.body));
+}
+
+static enum rlock_status take_lock(struct batch *batch, struct rlock__connection *connection,
+				   size_t index, redisReply *reply)
+{
+	const struct rlock_name *name = &batch->names[index];
 	const char *server = rlock_url_server(rlock__connection_server(connection));
 	struct rlock__error *error = &connection->error;
 	struct rlock_inspection inspection;
@@ -210,31 +220,52 @@ static bool take_reply(void *ctx, struct rlock__connection *connection, redisRep
 {
 	struct batch *batch = ctx;
 
-	*status_out = reply->type == REDIS_REPLY_ERROR ? take_error(batch, connection, reply)
-						       : take_lock(batch, connection, reply);
+	*status_out = reply->type == REDIS_REPLY_ERROR
+			      ? take_error(batch, connection, reply)
+			      : take_lock(batch, connection, batch->answered, reply);
 	return ++batch->answered == batch->count || *status_out != RLOCK_OK;
 }
 
 /* ---- a batch ---- */
 
+/* The request for one name of a batch that is sent again. */
+struct repetition {
+	struct batch *batch;
+	size_t index; /* of the name */
+};
+
+static enum rlock_status attempt_inspection(void *ctx, int64_t end_ms, bool *may_change_out)
+{
+	struct repetition *repetition = ctx;
+	struct batch *batch = repetition->batch;
+	struct rlock__connection *connection = batch->listing->routed;
+	struct rlock__args *args = &batch->args[repetition->index];
+	struct rlock__result result;
+
+	(void)may_change_out;
+	args->needs_login = true;
+	result = rlock__call_await(connection, &rlock__script_inspect, false, args, end_ms);
+	if (result.status == RLOCK_OK)
+		result.status = take_lock(batch, connection, repetition->index, result.reply);
+	freeReplyObject(result.reply);
+	return result.status;
+}
+
 /*
- * Inspect one name by rlock_inspect, which follows redirections. An error is ignored, and so is a key that was deleted. With
- * several URLs the name is left out, because rlock_inspect would query all of them.
+ * Inspect one name over the connection of the URL. The call follows redirections, sends the text of a script that was flushed,
+ * and is repeated after a broken connection. If it fails all the same, the list is not complete: return the failure.
  */
 static enum rlock_status inspect_again(struct batch *batch, size_t index)
 {
-	struct rlock_inspection *inspections = NULL;
 	struct listing *listing = batch->listing;
-	enum rlock_status status = RLOCK_OK;
-	size_t count = 0;
+	struct repetition repetition = { batch, index };
+	struct rlock__error *error = &listing->routed->error;
+	enum rlock_status status = rlock__retry(listing->conn, attempt_inspection, &repetition,
+						rlock_now_ms() + listing->conn->timeout_ms);
 
-	if (listing->conn->server_count == 1 &&
-	    rlock_inspect(listing->conn, &batch->names[index], INT64_MAX, &inspections, &count) ==
-		    RLOCK_OK) {
-		status = take_inspection(batch, &inspections[0]);
-		inspections[0] = (struct rlock_inspection){ 0 };
-	}
-	rlock_inspections_free(inspections, count);
+	status = take_failure(listing, error, status);
+	if (status != RLOCK_OK && listing->connection != listing->routed)
+		listing->connection->error = *error;
 	return status;
 }
 
@@ -564,6 +595,7 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 		struct rlock__error error = conn->error;
 		struct listing listing = { .conn = conn,
 					   .request = request,
+					   .routed = conn->connections[i],
 					   .progress = &progress };
 		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
 

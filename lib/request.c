@@ -210,9 +210,9 @@ bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out)
 	return true;
 }
 
-enum rlock_status rlock__call_run(struct rlock__connection *connection,
-				  const struct rlock__script *script, bool has_text,
-				  struct rlock__args *args, int64_t deadline_ms)
+struct rlock__result rlock__call_await(struct rlock__connection *connection,
+				       const struct rlock__script *script, bool has_text,
+				       struct rlock__args *args, int64_t deadline_ms)
 {
 	struct rlock__result result;
 	struct rlock__call call;
@@ -220,6 +220,16 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 	rlock__call_begin(&call, connection, script, has_text, args, deadline_ms);
 	while (!rlock__call_advance(&call, &result))
 		rlock__request_wait(connection);
+	return result;
+}
+
+enum rlock_status rlock__call_run(struct rlock__connection *connection,
+				  const struct rlock__script *script, bool has_text,
+				  struct rlock__args *args, int64_t deadline_ms)
+{
+	struct rlock__result result =
+		rlock__call_await(connection, script, has_text, args, deadline_ms);
+
 	freeReplyObject(result.reply);
 	return result.status;
 }

@@ -99,7 +99,11 @@ void rlock__call_begin(struct rlock__call *call, struct rlock__connection *conne
 /* Continue the call as rlock__request_advance does, which explains the result. But turn an error reply into a status. */
 bool rlock__call_advance(struct rlock__call *call, struct rlock__result *out);
 
-/* Run a script, wait for its reply, and return its status. The reply itself is dropped. */
+/* Run a script, and wait for its reply. The caller frees the reply. */
+struct rlock__result rlock__call_await(struct rlock__connection *connection,
+				       const struct rlock__script *script, bool has_text,
+				       struct rlock__args *args, int64_t deadline_ms);
+/* As rlock__call_await, but drop the reply, and return the status. */
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);

@@ -190,6 +190,8 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	run -0 rlock list
 	assert_line --regexp '^a +plain '
 	assert_equal "${#lines[@]}" 2
+	run -69 rlock list -u "$RLOCK_URL" -u redis://127.0.0.1:1
+	assert_line --regexp '^a +plain '
 	run -0 rlock status a
 	end_migration a "$from" "$to"
 	begin_migration a "$to" "$from"

@@ -142,6 +142,30 @@ make_locks() {
 	assert_output --partial 'cannot reach'
 }
 
+@test "list with several servers reads a lock again when the server has dropped the script, also over a new connection" {
+	acquire lock ci a
+	acquire lock ci b
+	local other=$RLOCK_URL?db=1
+	start_proxy
+	proxy denial 'NOSCRIPT No matching script.'
+	proxy deny "$ACQUIRE"
+	proxy drop-reply "$ACQUIRE"
+	run -0 --separate-stderr rlock list -u "$RLOCK_URL" -u "$other"
+	assert_equal "$(names)" 'a b '
+	assert_equal "$stderr" ''
+	faults_happened
+}
+
+@test "list fails, and says that it is not complete, when a lock cannot be read again" {
+	acquire lock ci a
+	start_proxy
+	proxy denial 'NOSCRIPT No matching script.'
+	proxy deny "$ACQUIRE" 9
+	run -70 --separate-stderr rlock list --json
+	assert_equal "$(json 'doc["complete"]')" False
+	assert_regex "$stderr" '^rlock: \*: .*NOSCRIPT'
+}
+
 @test "the rights that the manual lists for list are enough, and list says how many keys the user may not read" {
 	create_limited_user
 	run -77 rlock list -u "$CI_URL"
