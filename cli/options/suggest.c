@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/choice.h"
 #include "base/message.h"
 #include "base/units.h"
+#include "options/notation.h"
 #include "options/suggest.h"
 #include "options/table.h"
 #include "options/words.h"
@@ -223,7 +225,7 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 
 /* ---- a line while it is corrected ---- */
 
-#define MENDS_MAX 8
+#define MENDS_MAX 12
 #define WORDS_MORE (2 * MENDS_MAX + 1)
 
 /* The shell replaces it by its own pid, so it is printed without quotes. */
@@ -393,31 +395,25 @@ static bool has_mark(const char *word)
 	return mark_len(word, len, false) > 0 || mark_len(word, len, true) > 0;
 }
 
-/* The unit of a duration that the word names, in our spelling; NULL: the word is no unit. */
-static const char *unit_of(const char *word)
+/*
+ * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
+ * is no duration.
+ */
+static const char *find_duration(const char *word, char out[DURATION_TEXT_MAX])
 {
-	static const struct {
-		const char *words, *unit;
-	} units[] = {
-		{ "ms|msec", "ms" },
-		{ "s|sec|secs|second|seconds", "s" },
-		{ "m|min|mins|minute|minutes", "m" },
-		{ "h|hr|hrs|hour|hours", "h" },
-		{ "d|day|days", "d" },
-	};
+	int64_t ms;
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (choice_find(units[i].words, word) >= 0)
-			return units[i].unit;
-	return NULL;
+	if (duration_parse(word, &ms))
+		return word;
+	return notation_translate(word, out) ? out : NULL;
 }
 
 /* Whether the word is a duration or, after a number, a unit. */
 static bool is_part_of_duration(const char *word, bool has_number)
 {
-	int64_t ms;
+	char ours[DURATION_TEXT_MAX];
 
-	return (has_number && unit_of(word) != NULL) || duration_parse(word, &ms);
+	return (has_number && notation_is_unit(word)) || find_duration(word, ours) != NULL;
 }
 
 /* Whether the word is a URL with a scheme of ours: https://a/b is a name. */
@@ -596,10 +592,10 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 /* Whether the word was surely not meant as COMMAND: a number, a duration, or "-". */
 static bool is_no_command(const char *word)
 {
-	int64_t ms;
+	char ours[DURATION_TEXT_MAX];
 
 	return !is_program(word) &&
-	       (is_number(word) || duration_parse(word, &ms) || strcmp(word, "-") == 0);
+	       (is_number(word) || find_duration(word, ours) != NULL || strcmp(word, "-") == 0);
 }
 
 /* Move the words from index at on into line->command. */
@@ -760,12 +756,10 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 static enum verdict mend_duration(struct line *line, const struct word *before,
 				  const struct word *name, char why[SUGGESTION_MAX])
 {
-	char shown[USAGE_SHOWN_MAX];
-	const char *unit = unit_of(name->value), *value = before->value;
-	const char *more = unit != NULL ? unit : name->value;
+	char shown[USAGE_SHOWN_MAX], ours[DURATION_TEXT_MAX];
+	const char *value = before->value;
 	size_t last = before->at + before->span - 1, len = value != NULL ? strlen(value) : 0;
 	char *text;
-	int64_t ms;
 
 	if (value == NULL) {
 		(void)reject(why, UNCERTAIN, "--%s has its value after '=' (--name has any name)",
@@ -779,11 +773,14 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 		/*
 		 * The next word continues the duration only if it is a unit after a number, or a number after a unit.
 		 */
-		if (len == 0 || (isdigit((unsigned char)value[len - 1]) != 0) != (unit != NULL))
+		if (len == 0 ||
+		    (isdigit((unsigned char)value[len - 1]) != 0) != notation_is_unit(name->value))
 			return UNCERTAIN;
-		text = make(line, "%s%s", line->words[last], more);
-		if (text != NULL && !duration_parse(text + strlen(line->words[last]) - len, &ms))
+		text = make(line, "%s %s", value, name->value);
+		if (text == NULL || !notation_translate(text, ours))
 			return UNCERTAIN;
+		text = make(line, "%.*s%s", (int)(strlen(line->words[last]) - len),
+			    line->words[last], ours);
 	}
 	return mend_words(line, last, 2, text);
 }
@@ -845,17 +842,17 @@ static enum verdict check_number(const struct line *line, const char *name,
 	bool has_command = line->need == COMMAND_NEEDED || line->command != NULL;
 	bool may_have_time = line->set == VERBS_STOP || line->set == VERBS_RENEW;
 	bool is_alone = count_names(line, 0) == 1;
-	int64_t ms;
+	char ours[DURATION_TEXT_MAX];
+	const char *time = find_duration(name, ours);
 
-	if (!(may_have_command(line) || (may_have_time && !is_alone)) ||
-	    !(is_number(name) ? is_short || has_name_of_letters(line)
-			      : duration_parse(name, &ms) && !is_alone))
+	if (time == NULL || !(may_have_command(line) || (may_have_time && !is_alone)) ||
+	    !(is_number(name) ? is_short || has_name_of_letters(line) : !is_alone))
 		return RIGHT;
 	if (may_have_time)
 		return reject(
 			why, UNCERTAIN,
 			"'%s' would be the name of a lock: %s %s (--name %s has it as a name)",
-			name, line->set == VERBS_STOP ? WAIT_WHY : LEASE_WHY, name, name);
+			name, line->set == VERBS_STOP ? WAIT_WHY : LEASE_WHY, time, name);
 	if (is_short && line->command == NULL)
 		return reject(
 			why, UNCERTAIN,
@@ -864,8 +861,8 @@ static enum verdict check_number(const struct line *line, const char *name,
 	return reject(
 		why, UNCERTAIN,
 		"'%s' would be the name of a lock: how long to wait is --wait %s%s%s (--name %s has it as a name)",
-		name, name, has_command ? ", how long COMMAND may run --max-run " : "",
-		has_command ? name : "", name);
+		name, time, has_command ? ", how long COMMAND may run --max-run " : "",
+		has_command ? time : "", name);
 }
 
 static enum verdict check_name(struct line *line, const struct word *before,

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/array_grow.h"
+#include "base/choice.h"
 #include "base/units.h"
+#include "options/notation.h"
 #include "options/table.h"
 #include "options/urls.h"
 #include "sys/signals.h"
@@ -289,20 +291,6 @@ static bool is_text(const struct opt *opt, const char *value)
 	return true;
 }
 
-int choice_find(const char *words, const char *value)
-{
-	size_t len = strlen(value);
-
-	for (int index = 0; *words != '\0'; index++) {
-		size_t word_len = strcspn(words, "|");
-
-		if (word_len == len && memcmp(words, value, len) == 0)
-			return index;
-		words += word_len + (words[word_len] == '|' ? 1 : 0);
-	}
-	return -1;
-}
-
 /* Values that other programs take for their log. Refuse them: rlock would write a file of that name. */
 #define OTHER_LOGS                                                                                 \
 	"journald|journal|systemd|json|text|debug|info|warn|warning|error|stdout|true|yes|on|"     \
@@ -311,13 +299,15 @@ int choice_find(const char *words, const char *value)
 static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
 					char why[RLOCK_ERROR_MAX])
 {
-	char shortest[DURATION_TEXT_MAX];
+	char shortest[DURATION_TEXT_MAX], ours[DURATION_TEXT_MAX];
 	int64_t number;
 
 	if ((opt->scope & MAY_BE_INF) != 0 && strcmp(value, "inf") == 0) {
 		*field = -1;
 		return RLOCK_OK;
 	}
+	if (!duration_parse(value, &number) && notation_translate(value, ours))
+		return value_reject(why, "not a duration; try: %s", ours);
 	if (!duration_parse(value, &number))
 		return value_reject(why, duration_is_too_long(value)
 						 ? "longer than 10000d, try 30s or 2m"

@@ -100,8 +100,6 @@ struct opt {
 extern const struct opt opt_table[OPT_COUNT];
 extern const char *const opt_group_titles[GROUP_COUNT];
 
-/* The index of value among words like "plain|fair"; -1: value is none of these words. */
-int choice_find(const char *words, const char *value);
 /* Print why a value is wrong. Returns RLOCK_EINVAL. */
 __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RLOCK_ERROR_MAX],
 								     const char *format, ...);

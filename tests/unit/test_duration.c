@@ -1,7 +1,9 @@
 /*
- * units.c: valid and invalid durations, rounding, the limit, and durations as text.
+ * units.c: valid and invalid durations, rounding, the limit, and durations as text. notation.c: the notations of other
+ * programs.
  */
 #include "base/units.h"
+#include "options/notation.h"
 
 #include "unit.h"
 
@@ -123,6 +125,85 @@ static const struct {
 	{ INT64_MAX, "106751991167d07h" },
 };
 
+static const char *const translated[][2] = {
+	{ "2h30", "2h30m" },
+	{ "1d12", "1d12h" },
+	{ "10min", "10m" },
+	{ "5mins", "5m" },
+	{ "1hour", "1h" },
+	{ "1h 30m", "1h30m" },
+	{ " 1 hour 30 minutes ", "1h30m" },
+	{ "5 s", "5s" },
+	{ "00:05:00", "5m" },
+	{ "1:00:30", "1h30s" },
+	{ "00:00:00", "0s" },
+	{ "PT5M", "5m" },
+	{ "P1DT2H3M4S", "1d2h3m4s" },
+	{ "PT0.5S", "0.5s" },
+	{ "P2W", "14d" },
+	{ "1w", "7d" },
+	{ "5M", "5m" },
+	{ "500MS", "500ms" },
+	{ "1_000", "1000" },
+	{ "1_500ms", "1500ms" },
+	{ "1,5h", "1.5h" },
+	{ "10sec", "10s" },
+};
+
+/* Durations in our notation, other texts, and durations that may have several meanings. */
+static const char *const untranslated[] = {
+	"",
+	"30s",
+	"1h30m",
+	"5",
+	"1:30",
+	"P1M",
+	"P1Y",
+	"PT",
+	"P",
+	"1,000",
+	"1,000s",
+	"5s5",
+	"1_2",
+	"1_0000",
+	"30s1m",
+	"m",
+	"5x",
+	"-5m",
+	"5m-",
+	"5 5",
+	"1h 30 5",
+	"00:99:00",
+	"1:2:3:4",
+	"1::2",
+	"1:2:",
+	":1:2",
+	"1:2:3s",
+	"1.5w",
+	"10001 days",
+	"p1d",
+	"0x10",
+	"1e3",
+	"1m30s x",
+	"9_999_999_999",
+	"111111111111111111111111111111111111111111111111111111111111111111111111111111 min",
+	"1111111111111111111111111111111 min",
+};
+
+static void check_notations(void)
+{
+	char text[DURATION_TEXT_MAX];
+
+	for (size_t i = 0; i < COUNT_OF(translated); i++) {
+		(void)strcpy(text, "none");
+		(void)notation_translate(translated[i][0], text);
+		CHECK_STRING(text, translated[i][1], "the translation of '%s'", translated[i][0]);
+	}
+	for (size_t i = 0; i < COUNT_OF(untranslated); i++)
+		CHECK(!notation_translate(untranslated[i], text), "'%s' is not translated",
+		      untranslated[i]);
+}
+
 static bool comes_back(int64_t ms)
 {
 	char text[DURATION_TEXT_MAX];
@@ -164,4 +245,5 @@ void test_duration(void)
 		CHECK_STRING(duration_print_rough(rough[i].ms, text), rough[i].text,
 			     "%" PRId64 " ms is printed roughly", rough[i].ms);
 	check_way_back();
+	check_notations();
 }
