@@ -78,6 +78,16 @@ does_example() {
 	assert_done 'my turn' 'rlock: shared: waiting for [^ ]+ pid [0-9]+ sleep'
 }
 
+@test "README: the commands that tell a machine its server write a file and a password by which rlock check succeeds" {
+	redis acl setuser ci reset on '>SECRET' allkeys allchannels +@all >/dev/null
+	stub sudo 'exec "$@"'
+	show_example README.md server | sed "s|/etc/|$PWD/|g; s/redis\.example/127.0.0.1:$PORT/" >script
+	PATH=$PWD:$PATH RLOCK_CONFIG=$PWD/rlock.conf run -0 sh ./script <<<SECRET
+	assert_line --regexp "^ok +url +redis://ci@127\.0\.0\.1:$PORT, from $PWD/rlock\.conf:1\$"
+	assert_equal "$(stat -c %a rlock.password)" 600
+	nothing_is_held
+}
+
 # ---- cron ----
 
 # as_cron FIELDS LINE: run LINE as cron does, without its first FIELDS words, on a machine whose configuration file names the server.
