@@ -449,23 +449,35 @@ size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast)
 	       rlock__broadcast_count(broadcast, RLOCK_NOT_NOTIFIED);
 }
 
-/*
- * The number of places that count for a quorum of replies. For a request about a lock of any owner, places where the lock is
- * not held, or held by another owner, count as well.
- */
-static size_t count_for_quorum(const struct rlock__broadcast *broadcast)
-{
-	size_t count = rlock__broadcast_done(broadcast);
+/* The places that count for the quorum, and those that cannot count any more. Failures and missing answers are neither. */
+struct votes {
+	size_t done; /* places that have carried out the request */
+	size_t agreeing, opposing;
+	enum rlock_status opposition; /* the answer of the opposing places */
+};
 
-	if (broadcast->is_of_any_owner)
-		count += rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) +
-			 rlock__broadcast_count(broadcast, RLOCK_BUSY);
-	return count;
+/*
+ * Count the answers. negative: the answer of a place where the request had no effect. For a request about a lock of any owner
+ * that answer agrees, because nothing needs to be done there, and only RLOCK_BUSY opposes.
+ */
+static struct votes count_votes(const struct rlock__broadcast *broadcast,
+				enum rlock_status negative)
+{
+	bool is_of_any_owner = broadcast->is_of_any_owner;
+	struct votes votes = { .done = rlock__broadcast_done(broadcast),
+			       .opposition = is_of_any_owner ? RLOCK_BUSY : negative };
+
+	votes.agreeing = votes.done;
+	if (is_of_any_owner)
+		votes.agreeing += rlock__broadcast_count(broadcast, negative);
+	votes.opposing = rlock__broadcast_count(broadcast, votes.opposition);
+	return votes;
 }
 
 bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast)
 {
 	const struct rlock__places *places = broadcast->places;
+	struct votes votes = count_votes(broadcast, RLOCK_NOT_HELD);
 
 	if (places->are_slots) {
 		for (size_t i = 0; i < places->count; i++)
@@ -473,10 +485,7 @@ bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast)
 				return false;
 		return true;
 	}
-	if (count_for_quorum(broadcast) >= places->quorum)
-		return true;
-	return !broadcast->is_of_any_owner &&
-	       rlock__broadcast_count(broadcast, RLOCK_NOT_HELD) > places->count - places->quorum;
+	return votes.agreeing >= places->quorum || votes.opposing > places->count - places->quorum;
 }
 
 static bool is_open(const struct rlock__answer *answer)
@@ -567,9 +576,10 @@ enum rlock_status rlock__broadcast_await(struct rlock__broadcast *broadcast, siz
 {
 	for (;;) {
 		enum rlock_status status;
-		size_t open = advance(broadcast), done = count_for_quorum(broadcast);
+		size_t open = advance(broadcast);
+		size_t agreeing = count_votes(broadcast, RLOCK_NOT_HELD).agreeing;
 
-		if (open == 0 || (enough > 0 && (done >= enough || done + open < enough)))
+		if (open == 0 || (enough > 0 && (agreeing >= enough || agreeing + open < enough)))
 			return RLOCK_OK;
 		if (rlock_now_ms() >= until_ms)
 			return RLOCK_OK;
@@ -612,37 +622,31 @@ static size_t count_answered(const struct rlock__broadcast *broadcast)
 	return count;
 }
 
-/*
- * Print how many of the servers that answered do not count for the quorum, and why: they lost the lock, or are busy. Print
- * nothing for a request about a lock of any owner.
- */
-static const char *print_negatives(const struct rlock__broadcast *broadcast,
-				   enum rlock_status negative, char out[64])
+/* Print how many of the servers that answered do not count for the quorum, and why: they lost the lock, or are busy. */
+static const char *print_opposing(const struct votes *votes, char out[64])
 {
-	size_t count = broadcast->is_of_any_owner ? 0 : rlock__broadcast_count(broadcast, negative);
-
 	out[0] = '\0';
-	if (count > 0)
-		(void)snprintf(out, 64, ", of which %zu %s", count,
-			       negative == RLOCK_NOT_HELD ? "had lost the lock"
-			       : count == 1               ? "is busy"
-							  : "are busy");
+	if (votes->opposing > 0)
+		(void)snprintf(out, 64, ", of which %zu %s", votes->opposing,
+			       votes->opposition == RLOCK_NOT_HELD ? "had lost the lock"
+			       : votes->opposing == 1              ? "is busy"
+								   : "are busy");
 	return out;
 }
 
-static void add_count(const struct rlock__broadcast *broadcast, enum rlock_status negative)
+static void add_count(const struct rlock__broadcast *broadcast, const struct votes *votes)
 {
 	struct rlock_conn *conn = broadcast->places->conn;
 	const struct rlock__error error = conn->error;
-	char negatives[64];
+	char opposing[64];
 
 	if (conn->server_count == 1)
 		return;
 	(void)rlock__fail(
 		&conn->error, RLOCK_ENET,
 		"quorum not reached: %zu of %zu servers answered%s, and %zu are needed; %s",
-		count_answered(broadcast), conn->server_count,
-		print_negatives(broadcast, negative, negatives), conn->quorum, error.text);
+		count_answered(broadcast), conn->server_count, print_opposing(votes, opposing),
+		conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
 	conn->error.failure.lacks_password = error.failure.lacks_password;
 	conn->error.failure.is_transient = error.failure.is_transient;
@@ -661,28 +665,30 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 {
 	struct rlock_conn *conn = broadcast->places->conn;
 	size_t quorum = broadcast->places->quorum, spare = broadcast->places->count - quorum;
-	size_t negatives = rlock__broadcast_count(broadcast, negative);
-	size_t done = rlock__broadcast_done(broadcast);
-	bool is_of_any_owner = broadcast->is_of_any_owner;
+	struct votes votes = count_votes(broadcast, negative);
 	enum rlock_status failure = first_failure(broadcast);
+	size_t negatives = rlock__broadcast_count(broadcast, negative);
 
-	if (done >= quorum || (is_of_any_owner && done > 0 && done + negatives >= quorum))
+	if (votes.done > 0 && votes.agreeing >= quorum)
 		return done_status(broadcast);
-	if (is_of_any_owner && rlock__broadcast_copy_error(broadcast, RLOCK_BUSY))
-		return RLOCK_BUSY;
-	if (negatives > spare && (!is_of_any_owner || done == 0) &&
+	if (votes.opposing > spare && rlock__broadcast_copy_error(broadcast, votes.opposition))
+		return votes.opposition;
+	if (votes.done == 0 && negatives > spare &&
 	    rlock__broadcast_copy_error(broadcast, negative))
 		return negative;
 	if (failure != RLOCK_OK && rlock__broadcast_copy_error(broadcast, failure))
 		return failure;
 	if (!rlock__broadcast_copy_error(broadcast, RLOCK_ENET)) {
-		/* No place failed, and some have not answered in time. Return the negative answer if at least one place gave it. */
-		if (rlock__broadcast_copy_error(broadcast, negative))
+		/*
+		 * No place failed, and some have not answered in time. One negative answer shows that a hold is not safe. A request
+		 * about a lock of any owner needs the missing answers.
+		 */
+		if (!broadcast->is_of_any_owner && rlock__broadcast_copy_error(broadcast, negative))
 			return negative;
 		rlock__conn_copy_error(conn, 0);
 		(void)rlock__fail(&conn->error, RLOCK_ENET, "no answer in time");
 	}
-	add_count(broadcast, negative);
+	add_count(broadcast, &votes);
 	return RLOCK_ENET;
 }
 

@@ -218,7 +218,7 @@ struct rlock__broadcast {
 	 * The request is about a lock of any owner. Where the lock is not held, nothing needs to be done.
 	 * RLOCK_OK: at least one server has carried out the request, and together with the servers where the lock is not held
 	 * it is a quorum.
-	 * RLOCK_BUSY: not RLOCK_OK, and another owner holds the lock on at least one server.
+	 * RLOCK_BUSY: another owner holds the lock on so many servers that the others are no quorum.
 	 */
 	bool is_of_any_owner;
 	struct rlock__answer answers[RLOCK_SERVERS_MAX];
@@ -235,7 +235,7 @@ void rlock__broadcast_begin_all(struct rlock__broadcast *broadcast, rlock__args_
 				const void *ctx, int64_t deadline_ms);
 /*
  * Wait until all requests are answered, or until until_ms. With enough > 0, wait only until that many places count for the
- * quorum, or too few are left to do so. A place counts that has carried out the request, or has nothing to do
+ * quorum, or too few are left to do so. A place counts that has carried out the request, or where the lock is not held
  * (is_of_any_owner).
  * After RLOCK_OK, requests without an answer continue. After RLOCK_CANCELLED and RLOCK_ESYS they are abandoned.
  */
@@ -249,7 +249,10 @@ bool rlock__broadcast_copy_error(struct rlock__broadcast *broadcast, enum rlock_
 size_t rlock__broadcast_count(const struct rlock__broadcast *broadcast, enum rlock_status status);
 /* The number of places that have carried out the request. */
 size_t rlock__broadcast_done(const struct rlock__broadcast *broadcast);
-/* Whether the missing answers cannot change the result. With several slots this is so only when all have answered. */
+/*
+ * Whether the missing answers cannot change the result, in which RLOCK_NOT_HELD is the negative answer. With several slots this
+ * is so only when all have answered. If a quorum replied that the lock is not held, the rest does not matter.
+ */
 bool rlock__broadcast_is_settled(const struct rlock__broadcast *broadcast);
 /*
  * The result of the quorum. Unless it is RLOCK_OK, the error of the call is set.

@@ -288,6 +288,20 @@ has_one_hold() {
 	on_each no_keys
 }
 
+@test "unlock --force --holder waits for the server that decides when another owner holds the lock on one of the others" {
+	rlock lock --owner ci --lease 60s a
+	on 2 redis del a 'rlock_holds:{a}'
+	on 2 hold_by_foreign_client a
+	freeze_server 3
+	record_stderr rlock unlock --force --holder ci:0 a
+	stays_true_for 0.5 is_running "$PID"
+	thaw_server 3
+	ended_with 0
+	on 1 no_keys
+	on 3 no_keys
+	on 2 is_held a
+}
+
 # ---- held while servers freeze, restart or lose data ----
 
 @test "a lock stays held while one server is frozen, and is acquired again on that one and on a server that lost it" {
