@@ -46,7 +46,7 @@ takes_less_than() {
 	to_microseconds limit_us "$1"
 	"${@:2}" || return
 	took_us=$((${EPOCHREALTIME/./} - start))
-	((took_us < limit_us * SLOWNESS)) || fail "took $((took_us / 1000)) ms, more than $1 s: ${*:2}"
+	((took_us < limit_us * SLOWNESS || took_us < limit_us * SLOWNESS * ${BUSY_FACTOR-$(busy_factor)})) || fail "took $((took_us / 1000)) ms, more than $1 s: ${*:2}"
 }
 
 becomes_true_within() {
