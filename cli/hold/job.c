@@ -53,7 +53,8 @@ static bool is_renewer(const struct proc *proc)
  */
 static bool is_outside_job(const struct proc *proc)
 {
-	if (strcmp(proc->name, LONE_RENEWER_NAME) == 0 || strcmp(proc->name, HELPER_NAME) == 0)
+	if (proc->is_silent || strcmp(proc->name, HELPER_NAME) == 0 ||
+	    strcmp(proc->name, LONE_RENEWER_NAME) == 0)
 		return proc_runs_our_program(proc->pid);
 	return local_is_program(proc->name) && proc->pid == local_server_pid();
 }

@@ -36,9 +36,6 @@
 
 /* ---- processes ---- */
 
-/* Size of a name in /proc/PID/comm, with its NUL. */
-#define TASK_NAME_SIZE 16
-
 int os_process_open(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -63,19 +60,16 @@ int os_process_signal_as_all(int process_fd, int signal)
 }
 
 /*
- * Fork by the system call, without the handlers of pthread_atfork. The child must have the name from its first moment,
- * because a scan of the job could otherwise take it for a process of the command. So set it before the fork.
+ * Fork by the system call, without the handlers of pthread_atfork. The child sets the name, and this process never has
+ * it. Otherwise a scan of a job that we belong to could take us for the helper, and that job's lock would be released
+ * although we still run.
  */
 static pid_t fork_as(unsigned long flags, const char *name)
 {
-	char own_name[TASK_NAME_SIZE];
-	pid_t pid;
+	pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 
-	(void)prctl(PR_GET_NAME, own_name, 0, 0, 0);
-	os_set_name(name);
-	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
-	if (pid != 0)
-		os_set_name(own_name);
+	if (pid == 0)
+		os_set_name(name);
 	return pid;
 }
 
@@ -436,18 +430,15 @@ static size_t gather_file_system(struct pid_list *files)
 }
 
 /*
- * Close files in children that share our descriptors, and do not wait for the children, because a close may hang with
- * its file system. A file system hangs as a whole, so one child for each is enough. Do not use threads: one that hangs
- * would keep this process from ending.
+ * Close files, those of each file system in a child that shares our descriptors. A file system hangs as a whole, so one
+ * child for each is enough. Do not use threads: one that hangs would keep this process from ending.
  */
-static void close_files(struct pid_list files, const char *closer)
+static void close_in_children(struct pid_list files, const char *closer)
 {
 	while (files.count > 0) {
 		size_t count = gather_file_system(&files);
 		pid_t child = fork_as(CLONE_FILES | SIGCHLD, closer);
 
-		if (child == 0)
-			os_set_title(closer);
 		/* If children cannot share descriptors, as under qemu-user, close the files in this process. */
 		for (size_t i = 0; child <= 0 && i < count; i++)
 			close_shared(files.pids[i]);
@@ -456,6 +447,27 @@ static void close_files(struct pid_list files, const char *closer)
 		files.pids += count;
 		files.count -= count;
 	}
+}
+
+/*
+ * Close files without waiting, because a close may hang with its file system. A helper forks the children that close
+ * them: so they have its name from their first moment, and a scan of the job knows them. The end of the helper makes
+ * them children of this process, or of the process that adopts our orphans.
+ */
+static void close_files(struct pid_list files, const char *closer)
+{
+	pid_t helper = files.count > 0 ? fork_as(CLONE_FILES, closer) : -1;
+	siginfo_t info;
+
+	if (helper == 0)
+		os_set_title(closer);
+	if (helper <= 0)
+		close_in_children(files, closer);
+	if (helper == 0)
+		_exit(0);
+	while (helper > 0 && waitid(P_PID, (id_t)helper, &info, (int)(WEXITED | __WALL)) != 0 &&
+	       errno == EINTR)
+		;
 }
 
 /* All our own descriptors have close-on-exec. So those without it are inherited. */

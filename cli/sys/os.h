@@ -25,8 +25,8 @@ int os_process_signal_as_all(int process_fd, int signal);
 
 /*
  * Fork a child whose end sends no SIGCHLD. Only a wait with __WALL or __WCLONE finds it, so a loop that waits for any
- * child does not reap it. The child has the name, as if by os_set_name. It must make async-signal-safe calls only,
- * since no handler of pthread_atfork is called. -1 with errno.
+ * child does not reap it. Others know the child by proc.is_silent from its first moment, and a little later by its
+ * name, too. It must make async-signal-safe calls only, since no handler of pthread_atfork is called. -1 with errno.
  */
 pid_t os_fork_silently(const char *name);
 /*
@@ -135,8 +135,8 @@ bool os_fill_standard_fds(void);
 /*
  * Close the descriptors that the process inherited, so that readers of the caller's pipes see their end. Open
  * placeholders for 0, 1 and 2. Our own descriptors are close-on-exec, and stay open. Since a close can hang, files are
- * closed by children with the name closer, one child for each file system. Do not wait for these children: reap them
- * like other children.
+ * closed by processes with the name closer, one for each file system. Do not wait for these processes. They become
+ * children of this process, if it adopts orphans: reap them like other children.
  */
 void os_close_inherited(const char *closer);
 /* Whether count more descriptors (at most OS_ROOM_MAX) can be opened. False with errno. */

@@ -28,7 +28,8 @@ enum {
 	FIELD_FLAGS = 9,
 	FIELD_THREADS = 20,
 	FIELD_START = 22,
-	FIELD_SIGNALS = 31, /* the pending signals */
+	FIELD_SIGNALS = 31,    /* the pending signals */
+	FIELD_END_SIGNAL = 38, /* the signal that the end of the process sends to its parent */
 	FIELD_END = 52
 };
 
@@ -50,7 +51,7 @@ static bool read_later(const char *cursor, int wanted, int64_t *out)
 
 static bool read_numbers(const char *cursor, struct proc *out)
 {
-	int64_t numbers[FIELD_START + 1], signals, end;
+	int64_t numbers[FIELD_START + 1], signals, end_signal, end;
 
 	for (int field = FIELD_PARENT; field <= FIELD_START; field++)
 		if (!number_read(&cursor, &numbers[field]))
@@ -62,6 +63,7 @@ static bool read_numbers(const char *cursor, struct proc *out)
 	out->is_killed = (numbers[FIELD_FLAGS] & IS_EXITING) != 0 ||
 			 (read_later(cursor, FIELD_SIGNALS, &signals) &&
 			  (signals & 1 << (SIGKILL - 1)) != 0);
+	out->is_silent = read_later(cursor, FIELD_END_SIGNAL, &end_signal) && end_signal == 0;
 	out->end = read_later(cursor, FIELD_END, &end) ? (int)end : 0;
 	return true;
 }

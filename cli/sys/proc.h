@@ -22,6 +22,8 @@ struct proc {
 	int end;
 	/* The process has got SIGKILL, or is exiting. But it may still run until a processor is free for its end. */
 	bool is_killed;
+	/* The end of the process sends no signal to its parent: os_fork_silently has forked it, or a like call. */
+	bool is_silent;
 	long threads;
 	/* start time in the kernel's ticks since the machine booted */
 	uint64_t start;
@@ -30,7 +32,8 @@ struct proc {
 
 /*
  * Names in /proc/PID/comm. An rlock that scans its job knows renewers and helpers by name and program. A renewer with a
- * command belongs to the job that started it. A renewer without a command, and a helper, belong to no job.
+ * command belongs to the job that started it. A renewer without a command, and a helper, belong to no job. A helper
+ * that has no name yet is known by is_silent.
  */
 #define RENEWER_NAME "rlock-renewer"
 #define LONE_RENEWER_NAME "rlock-renewer-p"

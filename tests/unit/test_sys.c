@@ -63,6 +63,63 @@ static void check_silent_fork(void)
 	      "a wait with __WALL finds a child that was forked silently");
 }
 
+static bool reap(pid_t pid, siginfo_t *out)
+{
+	return waitid(P_PID, (id_t)pid, out, WEXITED | __WALL) == 0;
+}
+
+static void check_silent_child_is_known(void)
+{
+	struct proc silent = { 0 }, other = { 0 };
+	pid_t pids[2] = { os_fork_silently("helper"), -1 };
+	siginfo_t info;
+
+	if (pids[0] == 0 || (pids[1] = fork()) == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	CHECK(proc_read(pids[0], &silent) && silent.is_silent,
+	      "a child that was forked silently is known from its first moment");
+	CHECK(proc_read(pids[1], &other) && !other.is_silent,
+	      "a child of fork(2) is not taken for one that was forked silently");
+	for (size_t i = 0; i < 2; i++) {
+		(void)kill(pids[i], SIGKILL);
+		CHECK(reap(pids[i], &info), "the child %zu is reaped", i);
+	}
+}
+
+/* Exit with 1 when the parent has the name of its helper. */
+static _Noreturn void watch_name_of_parent(void)
+{
+	struct proc parent;
+
+	while (proc_read(getppid(), &parent) && strcmp(parent.name, "helper") != 0)
+		;
+	_exit(1);
+}
+
+/* A scan of an outer job would take the parent for a helper, and so not wait for it. */
+static void check_fork_keeps_name(void)
+{
+	siginfo_t info;
+	bool is_reaped = true;
+	pid_t watcher = fork();
+
+	if (watcher == 0)
+		watch_name_of_parent();
+	for (int i = 0; i < 500; i++) {
+		pid_t pid = os_fork_silently("helper");
+
+		if (pid == 0)
+			_exit(0);
+		is_reaped = reap(pid, &info) && is_reaped;
+	}
+	CHECK(is_reaped, "each helper is reaped");
+	(void)kill(watcher, SIGKILL);
+	CHECK(reap(watcher, &info) && info.si_code == CLD_KILLED,
+	      "a process never has the name of the helper that it forks");
+}
+
 /* Wait for this change of the child; other changes may come before. */
 static bool sees_change(pid_t pid, int code, siginfo_t *out)
 {
@@ -345,6 +402,8 @@ void test_sys(void)
 	check_title("rlock-renewer: a", "rlock-renewer: a");
 	check_title("rlock-renewer: nightly-backup-of-a-long-name", "rlock-renewer: nightly-ba");
 	check_silent_fork();
+	check_silent_child_is_known();
+	check_fork_keeps_name();
 	check_children();
 	check_priorities();
 	check_starts();
