@@ -54,9 +54,8 @@ does_example() {
 	does_example man/rlock.1 owner migrate
 	does_example man/rlock.1 first 'the lock is held'
 	does_example man/rlock.7 ask-steps $'migrate\nlease'
-	does_example man/rlock-flock.1 crontab 'nightly-report ' nightly-report
 	does_example man/rlock-flock.1 part 'read-change-write ' read-change-write
-	does_example README.md flock $'nightly-report \nread-change-write '
+	does_example README.md flock $'nightly-report \nread-change-write ' nightly-report
 	does_example README.md ci 'deploy.sh production' deploy.sh
 	does_example packaging/recipes/README.md names 'migrate-and-restart ' migrate-and-restart
 	does_example README.md script 'read-change-write '
@@ -107,6 +106,18 @@ as_cron() {
 	assert_output ''
 	# --at-least keeps the lock for a minute after the job.
 	ttl_between 50000 report 60000
+}
+
+@test "rlock-flock(1): a line of a crontab is silent if another machine runs the job, and keeps the status of a failure" {
+	stub nightly-report 'echo report; exit 3'
+	run_example man/rlock-flock.1 crontab
+	assert_equal "$status $output" '3 report'
+	nothing_is_held
+	RLOCK_URL=unix:///nowhere run_example man/rlock-flock.1 crontab
+	assert_equal "$status" 69
+	rlock write --owner another --lease 1h "$(realpath -m /var/lock/report)"
+	run_example man/rlock-flock.1 crontab
+	assert_done ''
 }
 
 @test "README: a line of a crontab prints nothing until the last run seems to hang" {
