@@ -240,6 +240,11 @@ rlock_names() {
 
 @test "a service of systemd runs its job on one machine, counts a busy lock as success, and ends its job when it is stopped" {
 	local service=(recipe service "$RECIPES/nightly-report.service")
+	# systemd must count only 0 as a success: 75 can also be the status of the job, or of --complain-after.
+	assert_equal "$(unit_value nightly-report.service SuccessExitStatus)" ''
+	echo 75 >status
+	run -75 "${service[@]}"
+	redis flushall >/dev/null
 	echo 3 >status
 	run -3 "${service[@]}"
 	# --at-least must keep the lock after the job.
@@ -249,7 +254,7 @@ rlock_names() {
 	touch stay
 	in_background "${service[@]}"
 	wait_until 120 has_done nightly-report
-	run "-$(unit_value nightly-report.service SuccessExitStatus)" "${service[@]}"
+	run -0 "${service[@]}"
 	assert_output ''
 	# End the service as systemd does: it sends SIGTERM to the main process only, waits for TimeoutStopSec, and counts an end
 	# by SIGTERM as clean.
