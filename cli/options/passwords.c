@@ -12,6 +12,7 @@
 
 #include "base/message.h"
 #include "options/passwords.h"
+#include "options/table.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
 #include "sys/proc.h"
@@ -25,6 +26,10 @@
 #define PASSWORD_FILE_MAX 65536
 /* Refuse a file with these bits: users who can write it would choose what is sent to the server. */
 #define PASSWORD_FILE_UNSAFE (S_IWGRP | S_IWOTH)
+/* The remedy if the file has no password in its first line. */
+#define PASSWORD_FILE_REMEDY "name a file whose first line is the password"
+/* Room for the option or line that names a file, and for the file. */
+#define FILE_SHOWN_MAX (USAGE_WHERE_MAX + USAGE_SHOWN_MAX)
 
 struct password_source {
 	const char *command;
@@ -304,57 +309,96 @@ static int set_sentinel_file(struct opts *opts, const char *path, const char *pa
 	return 0;
 }
 
+/* Print "WHERE 'FILE'" for messages: the option or the line that named the file, and the file. Returns out. */
+static char *show_file(const struct opts *opts, enum opt_id id, const char *path,
+		       char out[FILE_SHOWN_MAX])
+{
+	char where[USAGE_WHERE_MAX], shown[USAGE_SHOWN_MAX];
+
+	(void)snprintf(out, FILE_SHOWN_MAX, "%s '%s'", usage_where(opts, id, where),
+		       usage_show(path, shown));
+	return out;
+}
+
 /* Refuse a file that other users can write. Warn if they can read it, and so know the password. */
-static int check_mode(char *path, const struct stat *stat)
+static int check_mode(const struct opts *opts, enum opt_id id, char *path, const struct stat *stat)
 {
 	/*
 	 * Accept any mode of a terminal: other users can write messages to it, but cannot change what we read from it.
 	 */
 	unsigned mode = S_ISCHR(stat->st_mode) ? 0 : (unsigned)stat->st_mode & 0777;
 	struct usage_line chmod;
-	char shown[USAGE_SHOWN_MAX];
+	char file[FILE_SHOWN_MAX];
 
-	(void)usage_show(path, shown);
+	(void)show_file(opts, id, path, file);
 	usage_line(&chmod, { "chmod 600", &path, 1 });
 	if ((mode & PASSWORD_FILE_UNSAFE) != 0) {
 		message_error(
-			"password file '%s': other users can write it, its mode is %04o; check what "
-			"is in it, then: %s",
-			shown, mode, chmod.text);
+			"%s: other users can write it, its mode is %04o; check what is in it, "
+			"then: %s",
+			file, mode, chmod.text);
 		return EXIT_CONFIG;
 	}
 	if ((mode & S_IROTH) != 0)
-		message_warning(
-			"password file '%s': any user can read it, its mode is %04o; try: %s",
-			shown, mode, chmod.text);
+		message_warning("%s: any user can read it, its mode is %04o; try: %s", file, mode,
+				chmod.text);
 	return 0;
 }
 
-/* Read the password from a file. Returns 0, or the exit code after one line by message_error. */
-static int set_from_file(struct opts *opts, const char *path, bool is_for_sentinels)
+/* Report that the file could not be read. Returns the exit code. */
+static int report_unread(const struct opts *opts, enum opt_id id, const char *path, int error)
+{
+	char file[FILE_SHOWN_MAX];
+
+	if (error == ENOMEM)
+		return message_out_of_memory();
+	(void)show_file(opts, id, path, file);
+	if (is_transient_errno(error)) {
+		message_error("%s: %s", file, strerror(error));
+		return EXIT_SYSTEM;
+	}
+	if (error == ENOENT)
+		message_error("%s: %s; create it with mode 600, and with the password in its first "
+			      "line",
+			      file, strerror(error));
+	else if (error == EACCES)
+		message_error("%s: %s; let this user read it by its group and mode 640, or name "
+			      "another file by --%s",
+			      file, strerror(error), opt_table[id].name);
+	else if (error == ETIMEDOUT)
+		message_error("%s: a pipe that was not written to its end in time; give a longer "
+			      "--connect-timeout",
+			      file);
+	else
+		message_error("%s: %s; " PASSWORD_FILE_REMEDY, file, strerror(error));
+	return EXIT_CONFIG;
+}
+
+/*
+ * Read the password from the file that an option names: OPT_PASSWORD_FILE or OPT_SENTINEL_PASSWORD_FILE. Returns 0, or
+ * the exit code after one line by message_error.
+ */
+static int set_from_file(struct opts *opts, const char *path, enum opt_id id)
 {
 	struct stat stat;
 	size_t len = 0;
 	char *text = file_read_all(open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC),
 				   PASSWORD_FILE_MAX, rlock_now_ms() + opts->connect_timeout_ms,
 				   &stat, &len);
-	int error = errno, code = EXIT_CONFIG;
-	char shown[USAGE_SHOWN_MAX];
+	int code = EXIT_CONFIG;
+	char file[FILE_SHOWN_MAX];
 	const char *wrong;
 
-	if (text == NULL && error == ENOMEM)
-		return message_out_of_memory();
-	wrong = text != NULL         ? first_line_cut(text, len)
-		: error == ETIMEDOUT ? "a pipe that was not written to its end in time"
-				     : strerror(error);
-	if (wrong != NULL)
-		message_error("password file '%s': %s", usage_show(path, shown), wrong);
 	if (text == NULL)
-		return is_transient_errno(error) ? EXIT_SYSTEM : EXIT_CONFIG;
-	if (wrong == NULL)
-		code = check_mode((char *)path, &stat);
+		return report_unread(opts, id, path, errno);
+	wrong = first_line_cut(text, len);
+	if (wrong != NULL)
+		message_error("%s: %s; " PASSWORD_FILE_REMEDY, show_file(opts, id, path, file),
+			      wrong);
+	else
+		code = check_mode(opts, id, (char *)path, &stat);
 	/* A regular file is read again for each connection, a pipe or a device is not. */
-	if (code == 0 && is_for_sentinels) {
+	if (code == 0 && id == OPT_SENTINEL_PASSWORD_FILE) {
 		code = set_sentinel_logins(opts, text);
 		if (code == 0 && S_ISREG(stat.st_mode))
 			code = set_sentinel_file(opts, path, text);
@@ -386,13 +430,14 @@ int passwords_set(struct opts *opts)
 		if (opts->password_command != NULL)
 			code = set_fetched_logins(opts, source_of_command(opts->password_command));
 		else if (opts->password_file != NULL)
-			code = set_from_file(opts, opts->password_file, false);
+			code = set_from_file(opts, opts->password_file, OPT_PASSWORD_FILE);
 		else if (password != NULL && *password != '\0')
 			code = set_logins(opts, password);
 	}
 	if (code != 0)
 		return code;
 	return opts->sentinel_password_file != NULL
-		       ? set_from_file(opts, opts->sentinel_password_file, true)
+		       ? set_from_file(opts, opts->sentinel_password_file,
+				       OPT_SENTINEL_PASSWORD_FILE)
 		       : set_sentinel_logins(opts, NULL);
 }

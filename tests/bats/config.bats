@@ -35,13 +35,6 @@ refuses() {
 	refute file_exists ran
 }
 
-# as_mode_allows COMMAND: runs COMMAND so that the modes of files apply: if this user is root, without the capabilities that
-# ignore them.
-as_mode_allows() {
-	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
-	exec "$@"
-}
-
 # with_test_etc COMMAND [ARG...]: runs COMMAND with the test's directory etc mounted at /etc.
 with_test_etc() {
 	as_mode_allows unshare -rm sh -c 'mount --bind "$0" /etc &&

@@ -65,25 +65,45 @@ make_user() {
 
 # ---- which password files are accepted ----
 
-@test "an unreadable, empty or world-writable password file is refused, and a world-readable one is a warning" {
-	local name mode
+@test "a password file that cannot be used is refused; the message names the option or the line that named it, and what to do" {
+	local option name why remedy
+	want_password
+	echo "$SECRET" >unreadable
+	chmod 0 unreadable
+	printf '\n%s\n' "$SECRET" >second
+	mkdir dir
+	while IFS='|' read -r option name why remedy; do
+		run as_mode_allows rlock run -u redis+sentinel://127.0.0.1:1/s "--$option" "$name" a -- touch ran
+		assert_refused 78 ''
+		assert_output "rlock: --$option '$name': $why; $remedy"
+		# The option of the file is in its second line.
+		printf '%s\n' 'url = redis+sentinel://127.0.0.1:1/s' "$option = $name" >rlock.conf
+		run as_mode_allows env -u RLOCK_URL rlock run --config rlock.conf a -- touch ran
+		assert_refused 78 ''
+		assert_output "rlock: rlock.conf:2: $option '$name': $why; $remedy"
+	done <<-'END'
+		password-file|none|No such file or directory|create it with mode 600, and with the password in its first line
+		password-file|unreadable|Permission denied|let this user read it by its group and mode 640, or name another file by --password-file
+		password-file|second|its first line is empty|name a file whose first line is the password
+		password-file|dir|Is a directory|name a file whose first line is the password
+		sentinel-password-file|unreadable|Permission denied|let this user read it by its group and mode 640, or name another file by --sentinel-password-file
+	END
+}
+
+@test "a world-writable password file is refused, and a world-readable one is a warning" {
+	local mode
 	want_password
 	echo "$SECRET" >'my file'
-	printf '\n%s\n' "$SECRET" >second
-	for name in no-such-file second; do
-		run rlock run --password-file "$name" a -- touch ran
-		assert_refused 78 "$name"
-	done
 	for mode in 620 602; do
 		chmod "$mode" 'my file'
 		run rlock run --password-file 'my file' a -- touch ran
-		assert_refused 78 "password file 'my file': other users can write it, its mode is 0$mode"
+		assert_refused 78 "--password-file 'my file': other users can write it, its mode is 0$mode"
 		assert_output --regexp "then: chmod 600 'my file'\$"
 	done
 	chmod 644 'my file'
 	ln -s 'my file' link
 	run -0 rlock run --password-file link -u "redis://$PLACE/1" -u "redis://$PLACE/2" a -- true
-	assert_output "rlock: password file 'link': any user can read it, its mode is 0644; try: chmod 600 link"
+	assert_output "rlock: --password-file 'link': any user can read it, its mode is 0644; try: chmod 600 link"
 	chmod 640 'my file'
 	run -0 rlock run --password-file link a -- true
 	assert_output ''
@@ -95,7 +115,7 @@ make_user() {
 	assert_output ''
 	mkfifo -m 600 pipe
 	run -78 timeout 30 rlock run -n --connect-timeout 300ms --password-file pipe a -- touch ran
-	assert_output "rlock: password file 'pipe': a pipe that was not written to its end in time"
+	assert_output "rlock: --password-file 'pipe': a pipe that was not written to its end in time; give a longer --connect-timeout"
 	refute file_exists ran
 }
 

@@ -32,6 +32,7 @@
 #   has_child, has_no_child PID NAME   whether a child of that rlock or of its renewer has this name
 #   has_renewer PID, renewer_of PID    whether that rlock has a renewer; prints the renewer's pid
 #   file_exists FILE, file_contains FILE TEXT
+#   as_mode_allows COMMAND             executes COMMAND so that the modes of files apply, also if this user is root
 # Skips:
 #   not_under_valgrind WHAT, needs_namespaces, needs_refuse, needs_own_command_line   skip a test where it cannot run
 # Time:
@@ -308,6 +309,11 @@ is_running() {
 is_gone() {
 	[[ ${1-} =~ ^[0-9]+$ ]] || fail "is_gone takes one process number, not '${1-}'" || return
 	! is_running "$1"
+}
+
+as_mode_allows() {
+	[ "$(id -u)" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+	exec "$@"
 }
 
 file_exists() {
