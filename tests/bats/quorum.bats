@@ -289,7 +289,7 @@ has_one_hold() {
 }
 
 @test "unlock --force --holder waits for the server that decides when another owner holds the lock on one of the others" {
-	rlock lock --owner ci --lease 60s a
+	rlock lock --owner ci --lease 9s a
 	on 2 redis del a 'rlock_holds:{a}'
 	on 2 hold_by_foreign_client a
 	freeze_server 3
