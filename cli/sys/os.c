@@ -626,9 +626,17 @@ void os_hide_memory(void)
 #define REAL_TIME_OURS 1
 #define REAL_TIME_KILLED 2
 
-/* the change of the priority that os_lower_priority must undo */
+/* the change of the priority that os_lower_priority must undo, and the user's values before it */
 static enum { IS_AS_FOUND, IS_REAL_TIME, IS_NICE } raised;
-static int nice_found;
+static int policy_found, nice_found;
+
+/* Set a policy that has no real-time priority. Keep SCHED_RESET_ON_FORK, since we may lack the right to clear it. */
+static void set_policy(int policy)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	(void)sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &none);
+}
 
 /*
  * Set SCHED_RR with this priority, or with a lower one if RLIMIT_RTPRIO allows no more. False: SCHED_RR is not allowed.
@@ -660,9 +668,10 @@ void os_raise_priority(void)
 {
 	struct rlimit limit;
 
-	/* Keep a priority that the user has given to this process by chrt(1). */
+	/* Keep a real-time priority that the user has given to this process by chrt(1). */
 	if (raised != IS_AS_FOUND || runs_at_least_as(0, REAL_TIME_OURS))
 		return;
+	policy_found = sched_getscheduler(0);
 	/*
 	 * Do not use SCHED_RR with RLIMIT_RTTIME (systemd's LimitRTTIME=, rtkit): the kernel then kills a process that
 	 * runs too long.
@@ -680,11 +689,8 @@ void os_raise_priority(void)
 
 void os_lower_priority(void)
 {
-	const struct sched_param none = { .sched_priority = 0 };
-
-	/* Keep SCHED_RESET_ON_FORK, since we may lack the right to clear it. */
 	if (raised == IS_REAL_TIME)
-		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+		set_policy(policy_found);
 	else if (raised == IS_NICE)
 		(void)setpriority(PRIO_PROCESS, 0, nice_found);
 	raised = IS_AS_FOUND;
@@ -705,13 +711,13 @@ void os_raise_priority_of_killed(pid_t pid)
 
 /*
  * With SCHED_BATCH we do not interrupt a running process when we are woken, not even the process that wakes us
- * (sched(7)).
+ * (sched(7)). Keep any policy that the user has given to this process by chrt(1).
  */
 void os_let_others_run_first(void)
 {
-	const struct sched_param none = { .sched_priority = 0 };
-
-	(void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
+	os_lower_priority();
+	if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
+		set_policy(SCHED_BATCH);
 }
 
 /* ---- memory ---- */

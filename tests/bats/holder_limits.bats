@@ -3,6 +3,7 @@
 
 load ../lib/usual
 load ../lib/hold_processes
+load ../lib/proxying
 
 # has_priority PID PRIORITY: whether PRIORITY is the process's scheduling class, real-time priority and nice value.
 has_priority() {
@@ -33,6 +34,31 @@ has_priority() {
 		RR 1 -|
 		TS - -20|refuse refused rlock sched_setscheduler EPERM 1+
 		TS - -20|prlimit --rttime=200000:400000
+	END
+}
+
+@test "rlock and its command keep the scheduling that the user gave them by chrt and nice, also during the release" {
+	local under priority
+	chrt --rr 5 true 2>/dev/null || skip 'no process may have a real-time priority here'
+	start_proxy
+	while IFS='|' read -r under priority; do
+		echo "$under" >&2
+		proxy hold-reply "$RELEASE"
+		# shellcheck disable=SC2086
+		in_background nice -n 3 $under rlock run a -- sh -c "$REPORT_PID_AND_RUN"
+		find_hold_processes
+		has_priority "$COMMAND" "$priority"
+		# The renewer raises its priority, if the user has given it none that is higher.
+		wait_until 10 eval 'ps -o cls= -p "$RENEWER" | grep -q RR'
+		end_commands
+		wait_until 5 eval 'proxy state | grep -q held=1'
+		has_priority "$RENEWER" "$priority"
+		proxy release
+		ended_with 0
+		rm end-commands command-pid
+	done <<-END
+		chrt --rr 5|RR 5 -
+		chrt --batch 0|B 0 $(($(nice) + 3))
 	END
 }
 
