@@ -732,7 +732,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 			rlock_conn_error(conn),
 			opts->owner != NULL
 				? "--owner names another owner; leave it out, or give it to the outer call, too"
-				: "RLOCK_HELD is not in the environment; try: sudo --preserve-env=RLOCK_HELD");
+				: "RLOCK_HELD, which the outer call sets, is not in the environment; pass it on, with sudo by --preserve-env=RLOCK_HELD");
 		return EXIT_USAGE;
 	}
 	if (status == RLOCK_EKIND && opts->verb->kind != RLOCK_SEMAPHORE)

@@ -238,7 +238,7 @@ static int report_unknown_verb(int argc, char **argv)
 		char *typed_verb = argv[2];
 
 		argv[2] = word;
-		if (correct(second, argv + 2, count - 2, &suggestion) &&
+		if (correct(second, argv + 2, count - 2, &suggestion) && !suggestion.has_other &&
 		    (suggestion.has_command || second->command != COMMAND_NEEDED))
 			return report_no_verb(word, &suggestion.line);
 		argv[2] = typed_verb;
@@ -269,7 +269,7 @@ static int report_unknown_verb(int argc, char **argv)
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
-	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain, is_release;
+	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain;
 	const struct verb *verb = NULL;
 	struct suggestion suggestion;
 
@@ -282,16 +282,7 @@ static int report_option_first(int argc, char **argv)
 			verb != NULL ? count - 2 : count - 1, &suggestion);
 	if (is_flock)
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
-	/* -u of flock, and then a name: no URL, and no user or password that a URL lacks its scheme for */
-	is_release = verb == NULL && !is_flock && argc == 3 && strcmp(argv[1], "-u") == 0 &&
-		     argv[2][0] != '\0' && argv[2][0] != '-' && strpbrk(argv[2], ":@/") == NULL;
-	if (is_release) {
-		usage_line(&suggestion.line, PLAIN("rlock unlock"), { NULL, argv + 2, 1 });
-		message_error(
-			"the verb comes first; see 'rlock help': -u is the URL of the server; "
-			"to release a lock: %s",
-			suggestion.line.text);
-	} else if (is_certain || is_flock)
+	if (is_certain || is_flock)
 		message_error("the verb comes first; see 'rlock help', or try: %s%s",
 			      suggestion.line.text,
 			      verb != NULL || is_flock

@@ -4,6 +4,7 @@
  * other programs, print a hint from a table instead. argv.c reads the line after this check.
  */
 #include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,9 +23,13 @@
 /* ---- the words of other programs ---- */
 
 #define READ_WHY "a shared lock is the verb read"
+#define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
 #define WAIT_WHY "how long to wait is --wait"
 #define LEASE_WHY "the new lease is --lease"
 #define PERMITS_WHY "--permits gives their number"
+#define SEM_WHY "for N holders at a time: sem --permits N NAME -- COMMAND"
+#define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
+#define OTHER_USER_WHY "another user is set by: -- sudo -u USER COMMAND"
 #define PASSWORD_WHY                                                                               \
 	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 
@@ -39,22 +44,35 @@ static const struct hint {
 	{ "--shared|--read", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
 	{ "--write", VERBS_ACQUIRE, OPT_COUNT, "a write lock is the verb write" },
 	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, "a lock with a queue is the verb fair" },
-	{ "-x|-e|--exclusive", VERBS_ACQUIRE, OPT_COUNT,
-	  "a lock is exclusive without it, but for the verb read" },
+	{ "-e", VERBS_ACQUIRE, OPT_COUNT,
+	  EXCLUSIVE_WHY ", and a variable is set by: -- env VAR=VALUE COMMAND" },
+	{ "-x|--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
+	{ "-X", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
+	  "the exit code is not 0 without it, and another one is --conflict-exit-code" },
 	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, "COMMAND inherits no descriptor of rlock" },
 	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
 	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
 	{ "-shell|--shell", VERBS_ACQUIRE, OPT_COUNT, "no shell reads COMMAND without it" },
 	{ "--command", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
-	{ "--nb|--nonblock|--nonblocking|--non-blocking", VERBS_ACQUIRE, OPT_NO_WAIT,
-	  "not to wait is --no-wait" },
-	{ "--timeout|-timeout", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "--nb|--nonblock|--nonblocking|--non-blocking|--skip|--skip-if-locked", VERBS_ACQUIRE,
+	  OPT_NO_WAIT, "not to wait is --no-wait" },
+	{ "--timeout|-timeout", VERBS_ACQUIRE, OPT_WAIT,
+	  WAIT_WHY ", and how long COMMAND may run is --max-run" },
+	{ "--timeout", VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "-t|--grace", VERBS_STOP, OPT_COUNT,
+	  "how long COMMAND has to end is the --grace of the holder, and " WAIT_WHY },
 	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
 	{ "--try", VERBS_ACQUIRE, OPT_NO_WAIT, "to try once is --no-wait, and for longer --wait" },
-	{ "--retry|--retries", VERBS_ACQUIRE, OPT_WAIT,
+	{ "--retry|--retries|--retry-lock", VERBS_ACQUIRE, OPT_WAIT,
 	  "rlock waits, and tries again by itself: how long is --wait" },
-	{ "--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT,
-	  "to have COMMAND in the background, the shell has '&' at the end of the line" },
+	{ "-d|--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
+	{ "-b", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY ", and " OTHER_USER_WHY },
+	{ "--become|--become-user|--runas", VERBS_ACQUIRE, OPT_COUNT, OTHER_USER_WHY },
+	{ "-C|--chdir|--cwd|--directory", VERBS_ACQUIRE, OPT_COUNT,
+	  "another directory is set by: -- env -C DIR COMMAND" },
+	{ "--rm|-i|-it|--interactive", VERBS_ACQUIRE, OPT_COUNT,
+	  "without it a lock is removed at the end, and COMMAND has the terminal" },
+	{ "-r", VERBS_ACQUIRE, OPT_COUNT, WAIT_WHY ", and the server is -u redis://HOST:PORT" },
 	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
 	{ "-n|--no-wait", VERBS_STOP, OPT_COUNT,
 	  "not to wait for the release is --wait 0, and who would be asked is shown by: rlock status NAME" },
@@ -68,9 +86,12 @@ static const struct hint {
 	  "the process is --pid, the time that COMMAND may run is --max-run, and a port is in the URL: -u redis://HOST:PORT" },
 	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
-	{ "-j|--jobs", VERBS_ACQUIRE, OPT_PERMITS, PERMITS_WHY " of the verb sem" },
-	{ "--max|--limit|--count", VERBS_SEM, OPT_PERMITS, PERMITS_WHY },
-	{ "--id|--unit", VERBS_ACQUIRE, OPT_NAME, "the name is a word, or --name" },
+	{ "-j|--jobs|-P|--parallel|--max|--limit|--count|--quantity", VERBS_SEM, OPT_PERMITS,
+	  PERMITS_WHY },
+	{ "-j|--jobs|-P|--parallel|--quantity", VERBS_LOCK, OPT_COUNT, SEM_WHY },
+	{ "-f", VERBS_ACQUIRE, OPT_COUNT, SEM_WHY ", and to break a lock is unlock --force" },
+	{ "--id|--unit|--label|--resource", VERBS_ACQUIRE, OPT_NAME,
+	  "the name is a word, or --name" },
 	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
 	  "the time from SIGTERM to SIGKILL is --grace" },
 	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
@@ -84,8 +105,10 @@ static const struct hint {
 	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
 	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
 	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
-	{ "-a|--all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
-	  "each lock is given by its name: 'rlock list' shows them" },
+	{ "-a|--all|--remove-all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
+	  "each lock is given by its name: 'rlock list' shows them; one of another holder is broken by unlock --force" },
+	{ "-s|--short", VERBS_STATUS | VERBS_LIST, OPT_COUNT,
+	  "one line for each lock is: list, and the server is -u unix:///PATH" },
 	{ "-l|--long", VERBS_LIST, OPT_COUNT, "list has all columns without it" },
 	{ "-o|--output|--format|-j", VERBS_REPORT, OPT_JSON, "a JSON document is --json" },
 	{ "--fix", VERBS_CHECK, OPT_COUNT, "check changes nothing, and says what to do" },
@@ -103,6 +126,9 @@ static const struct hint {
 #define SEE_LIST "to see locks: list"
 #define SEE_STATUS "to see the holder of a lock: status NAME"
 
+#define SEE_CHECK "to see whether locks can be relied on here: check"
+#define FOR_A_TIME "to hold a lock for a time: lock --owner ID --lease 30s NAME"
+
 #define OPTION_MAX 64
 
 /* Verbs of other programs, and a hint on the verb that does the same here. */
@@ -111,13 +137,15 @@ static const struct {
 } verb_hints[] = {
 	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
 	{ "top", SEE_LIST " --watch" },
-	{ "show", SEE_LIST ", or status NAME" },
-	{ "get|info|look|st|stat|state|who|holder|holders|owner|locked|ttl|exists", SEE_STATUS },
+	{ "show|get|describe|inspect", SEE_LIST ", or status NAME" },
+	{ "info|look|st|stat|state|who|holder|holders|owner|locked|ttl|exists", SEE_STATUS },
 	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
 	{ "wait", "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND" },
-	{ "doctor|test|ping|health|config", "to see whether locks can be relied on here: check" },
+	{ "doctor|test|ping|health", SEE_CHECK },
+	{ "config|configure|init|setup",
+	  "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
 	{ "acquire|take|hold|set|setnx|put|new|create",
-	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME" },
+	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME; " FOR_A_TIME },
 	{ "with|exec|job|start|mutex|elect|campaign",
 	  "to hold a lock while a command runs: run NAME -- COMMAND" },
 	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
@@ -126,19 +154,38 @@ static const struct {
 	{ "exclusive", "to hold a lock that excludes readers: write NAME -- COMMAND" },
 	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
 	{ "release|free|del|delete|rm|remove",
-	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME" },
+	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
 	{ "break|steal|force-unlock|kill|terminate",
 	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
 	{ "restart|reload", "nothing starts COMMAND again; to have the holder end: stop NAME" },
 	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
 	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
-	{ "extend|refresh|relock|touch|keepalive|keep-alive|lease|expire|pexpire",
+	{ "lease|grant", FOR_A_TIME ", which is extended by: renew --owner ID --lease 30s NAME" },
+	{ "extend|refresh|relock|touch|keepalive|keep-alive|expire|pexpire",
 	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
 };
 
+static bool is_number(const char *word)
+{
+	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
+/*
+ * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
+ * is no duration.
+ */
+static const char *find_duration(const char *word, char out[DURATION_TEXT_MAX])
+{
+	int64_t ms;
+
+	if (duration_parse(word, &ms))
+		return word;
+	return notation_translate(word, out) ? out : NULL;
+}
+
 const char *suggest_verb(const char *typed)
 {
-	char word[OPTION_MAX];
+	char word[OPTION_MAX], ours[DURATION_TEXT_MAX];
 
 	/* Commands of Redis are often written in capitals. */
 	(void)snprintf(word, sizeof(word), "%s", typed);
@@ -147,6 +194,9 @@ const char *suggest_verb(const char *typed)
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
 		if (choice_find(verb_hints[i].words, word) >= 0)
 			return verb_hints[i].hint;
+	if (!is_number(typed) && find_duration(typed, ours) != NULL)
+		return WAIT_WHY
+			", how long COMMAND may run --max-run: run --wait DUR NAME -- COMMAND";
 	return NULL;
 }
 
@@ -230,8 +280,9 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 
 /* The shell replaces it by its own pid, so it is printed without quotes. */
 static char own_pid[] = "$$";
-static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND";
-static char option_pid[] = "--pid", option_permits[] = "--permits", option_url[] = "-u";
+static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND", any_owner[] = "ID";
+static char option_pid[] = "--pid", option_owner[] = "--owner", option_permits[] = "--permits",
+	    option_url[] = "-u";
 static char option_sh[] = "sh", option_line[] = "-c";
 static char *template_command[] = { any_command, NULL };
 
@@ -248,7 +299,8 @@ struct line {
 	char *made[MENDS_MAX];
 	size_t made_count;
 	bool has_marked_command;
-	bool lacks_dashes; /* the user's line had no "--" before COMMAND */
+	/* another line is possible, without COMMAND and with --pid */
+	bool may_be_for_process;
 };
 
 /*
@@ -343,11 +395,6 @@ static size_t count_names(const struct line *line, size_t at)
 
 /* ---- what a word looks like: a number, a unit, a URL, a program ---- */
 
-static bool is_number(const char *word)
-{
-	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
-}
-
 /* The length of a typographic dash, U+2010 to 2015 or 2212, at the start of the text; 0: none. */
 static size_t dash_len(const char *text)
 {
@@ -372,40 +419,46 @@ static const char *after_dashes(const char *word)
 }
 
 #define WEB_SPACE "\u00a0" /* no-break space */
-/* The quotes and the space that web pages have where a shell needs its own. */
-static const char *const web_marks[] = { "“", "”", "„", "‘", "’", "«", "»", WEB_SPACE };
 
-/* The length of a web page's mark at the start of the text, or at its end; 0: none. */
-static size_t mark_len(const char *text, size_t len, bool is_at_end)
+/*
+ * What may surround a name by mistake: quotes of web pages, which no shell removes; blanks of web pages, of quoted words
+ * and of files with CRLF.
+ */
+static const struct mark {
+	const char *text;
+	const char *blank; /* NULL: a quote */
+} marks[] = {
+	{ "“", NULL },
+	{ "”", NULL },
+	{ "„", NULL },
+	{ "‘", NULL },
+	{ "’", NULL },
+	{ "«", NULL },
+	{ "»", NULL },
+	{ " ", "a blank" },
+	{ "\t", "a tab" },
+	{ "\r", "a carriage return" },
+	{ WEB_SPACE, "a no-break space" },
+};
+
+/* The mark at the start of the text, or at its end; NULL: none. */
+static const struct mark *find_mark(const char *text, size_t len, bool is_at_end)
 {
-	for (size_t i = 0; i < sizeof(web_marks) / sizeof(web_marks[0]); i++) {
-		size_t size = strlen(web_marks[i]);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		size_t size = strlen(marks[i].text);
 
 		if (size <= len &&
-		    memcmp(is_at_end ? text + len - size : text, web_marks[i], size) == 0)
-			return size;
+		    memcmp(is_at_end ? text + len - size : text, marks[i].text, size) == 0)
+			return &marks[i];
 	}
-	return 0;
+	return NULL;
 }
 
 static bool has_mark(const char *word)
 {
 	size_t len = strlen(word);
 
-	return mark_len(word, len, false) > 0 || mark_len(word, len, true) > 0;
-}
-
-/*
- * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
- * is no duration.
- */
-static const char *find_duration(const char *word, char out[DURATION_TEXT_MAX])
-{
-	int64_t ms;
-
-	if (duration_parse(word, &ms))
-		return word;
-	return notation_translate(word, out) ? out : NULL;
+	return find_mark(word, len, false) != NULL || find_mark(word, len, true) != NULL;
 }
 
 /* Whether the word is a duration or, after a number, a unit. */
@@ -450,15 +503,17 @@ static bool is_program(const char *word)
 	return strchr(word, '/') != NULL || can_run(word);
 }
 
-/*
- * Whether the word is a whole command line. The cause is a script whose first line is "#!/usr/bin/rlock run NAME --
- * COMMAND": the kernel passes everything after the program as one word.
- */
-static bool is_whole_line(const char *word, const char *verb)
-{
-	size_t len = strlen(verb);
+/* Programs that run the command after them. */
+#define COMMAND_RUNNERS                                                                            \
+	"sudo|doas|nice|ionice|chrt|taskset|env|nohup|timeout|time|setsid|stdbuf|strace|unshare"
 
-	return strncmp(word, verb, len) == 0 && word[len] == ' ' && strstr(word, " -- ") != NULL;
+/* Whether the word is VARIABLE=VALUE. */
+static bool is_assignment(const char *word)
+{
+	size_t len =
+		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+	return len > 0 && word[len] == '=' && !isdigit((unsigned char)*word);
 }
 
 /* ---- a COMMAND without "--" before it ---- */
@@ -589,13 +644,13 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	return search.first;
 }
 
-/* Whether the word was surely not meant as COMMAND: a number, a duration, or "-". */
+/* Whether the word was surely not meant as COMMAND: a number, a duration, a variable, or "-". */
 static bool is_no_command(const char *word)
 {
 	char ours[DURATION_TEXT_MAX];
 
-	return !is_program(word) &&
-	       (is_number(word) || find_duration(word, ours) != NULL || strcmp(word, "-") == 0);
+	return !can_run(word) && (is_assignment(word) || is_number(word) ||
+				  find_duration(word, ours) != NULL || strcmp(word, "-") == 0);
 }
 
 /* Move the words from index at on into line->command. */
@@ -625,10 +680,13 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 		(void)reject(why, UNCERTAIN, "%s %s", verb, text);
 	len = strlen(why);
 	if (is_no_command(line->words[at])) {
+		(void)usage_show(line->words[at], shown);
 		(void)snprintf(
 			why + len, SUGGESTION_MAX - len,
-			", and '%s' is no command: a process is --pid, a time --wait or --ttl",
-			usage_show(line->words[at], shown));
+			is_assignment(shown)
+				? ", and '%s' is no command: a name is a word, a variable is set by: -- env VAR=VALUE COMMAND"
+				: ", and '%s' is no command: a process is --pid, a time --wait or --ttl",
+			shown);
 		return UNCERTAIN;
 	}
 	if (!is_certain) {
@@ -647,7 +705,7 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 	cut_command(line, at);
 	/* With a COMMAND, rlock itself is the process that holds the lock, so --pid is wrong. */
 	drop_option(line, OPT_PID);
-	line->lacks_dashes = true;
+	line->may_be_for_process = true;
 	if (strcmp(verb, "lock") == 0)
 		line->verb = "run";
 	return MENDED;
@@ -704,24 +762,37 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 }
 
 /*
- * Correct the marks of a web page around a name. A quote at one end alone is uncertain: the shell has cut a name at its
- * blanks.
+ * Remove the marks around a name. A quote at one end alone is uncertain: the shell has cut a name at its blanks.
  */
 static enum verdict mend_marks(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
 {
 	const char *name = word->value;
-	size_t len = strlen(name), size;
+	size_t len = strlen(name);
+	const struct mark *mark, *start = find_mark(name, len, false),
+				 *end = find_mark(name, len, true);
 	bool has_start = false, has_end = false;
 	char shown[USAGE_SHOWN_MAX];
 
-	for (; (size = mark_len(name, len, false)) > 0; name += size, len -= size)
-		has_start = has_start || strncmp(name, WEB_SPACE, size) != 0;
-	for (; (size = mark_len(name, len, true)) > 0; len -= size)
-		has_end = has_end || strncmp(name + len - size, WEB_SPACE, size) != 0;
-	(void)reject(
-		why, UNCERTAIN, "'%s' %s (--name has any name)", usage_show(word->value, shown),
-		has_start || has_end ? "has quotes of a web page, which a shell does not remove"
-				     : "begins or ends with a no-break space");
+	for (; (mark = find_mark(name, len, false)) != NULL; len -= strlen(mark->text)) {
+		name += strlen(mark->text);
+		has_start = has_start || mark->blank == NULL;
+	}
+	for (; (mark = find_mark(name, len, true)) != NULL; len -= strlen(mark->text))
+		has_end = has_end || mark->blank == NULL;
+	(void)usage_show(word->value, shown);
+	if (has_start || has_end)
+		(void)reject(
+			why, UNCERTAIN,
+			"'%s' has quotes of a web page, which a shell does not remove (--name has any name)",
+			shown);
+	else if (len == 0)
+		(void)reject(why, UNCERTAIN,
+			     "'%s' is a blank: does one follow the backslash at the end of a line?",
+			     shown);
+	else
+		(void)reject(why, UNCERTAIN, "'%s' %s %s (--name has any name)", shown,
+			     start != NULL ? "begins with" : "ends in",
+			     start != NULL ? start->blank : end->blank);
 	if (len == 0 || has_start != has_end)
 		return UNCERTAIN;
 	return mend_words(line, word->at, 1, make(line, "%.*s", (int)len, name));
@@ -831,29 +902,32 @@ static bool has_name_of_letters(const struct line *line)
 }
 
 /*
- * Report a number of one or two digits, or a number or duration next to a name. In a line that acquires, it would be the
+ * Report a number of one or two digits, that of an open descriptor, or a number or duration next to a name. In a line that acquires, it would be the
  * name of an additional lock, or of a lock that all scripts with that number of a descriptor share. stop and renew would
  * look for a lock of that name, and ignore the time that was meant.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])
 {
-	bool is_short = is_number(name) && strlen(name) <= 2;
+	size_t digits = is_number(name) ? strlen(name) : 0;
 	bool has_command = line->need == COMMAND_NEEDED || line->command != NULL;
 	bool may_have_time = line->set == VERBS_STOP || line->set == VERBS_RENEW;
 	bool is_alone = count_names(line, 0) == 1;
 	char ours[DURATION_TEXT_MAX];
 	const char *time = find_duration(name, ours);
+	bool is_descriptor =
+		digits > 0 &&
+		(digits <= 2 || (digits <= 7 && fcntl((int)strtol(name, NULL, 10), F_GETFD) != -1));
 
 	if (time == NULL || !(may_have_command(line) || (may_have_time && !is_alone)) ||
-	    !(is_number(name) ? is_short || has_name_of_letters(line) : !is_alone))
+	    !(digits > 0 ? is_descriptor || has_name_of_letters(line) : !is_alone))
 		return RIGHT;
 	if (may_have_time)
 		return reject(
 			why, UNCERTAIN,
 			"'%s' would be the name of a lock: %s %s (--name %s has it as a name)",
 			name, line->set == VERBS_STOP ? WAIT_WHY : LEASE_WHY, time, name);
-	if (is_short && line->command == NULL)
+	if (is_descriptor && line->command == NULL)
 		return reject(
 			why, UNCERTAIN,
 			"'%s' would be the name of a lock: for a descriptor 'rlock flock %s%s', how long to wait is --wait %s (--name %s has it as a name)",
@@ -865,12 +939,104 @@ static enum verdict check_number(const struct line *line, const char *name,
 		has_command ? time : "", name);
 }
 
+/* Replace the name, which has a comma, by the text before it and the text after it. */
+static enum verdict mend_comma(struct line *line, size_t at, char why[SUGGESTION_MAX])
+{
+	const char *name = line->words[at], *rest = strchr(name, ',');
+	char *head = NULL, *tail = NULL, shown[USAGE_SHOWN_MAX];
+	size_t len = (size_t)(rest - name);
+
+	(void)reject(why, UNCERTAIN,
+		     "'%s' has a comma: blanks separate names (--name has any name)",
+		     usage_show(name, shown));
+	rest += strspn(rest, ",");
+	if ((len > 0 && (head = make(line, "%.*s", (int)len, name)) == NULL) ||
+	    (*rest != '\0' && (tail = make(line, "%s", rest)) == NULL) ||
+	    (head == NULL && tail == NULL))
+		return UNCERTAIN;
+	replace(line, at, 1, head != NULL ? head : tail, head != NULL ? tail : NULL);
+	return MENDED;
+}
+
+/* Report a whole line in one word: quotes are around it, or its blanks are no-break spaces of a web page. */
+static enum verdict check_blanks(const struct line *line, const char *name,
+				 char why[SUGGESTION_MAX])
+{
+	char shown[USAGE_SHOWN_MAX], plain[USAGE_SHOWN_MAX];
+	size_t verb_len = strlen(line->verb), len = 0;
+	bool is_web = strstr(name, WEB_SPACE) != NULL;
+
+	(void)usage_show(name, shown);
+	for (const char *from = shown; *from != '\0'; len++) {
+		bool is_space = strncmp(from, WEB_SPACE, strlen(WEB_SPACE)) == 0;
+
+		plain[len] = *from;
+		if (is_space)
+			plain[len] = ' ';
+		from += is_space ? strlen(WEB_SPACE) : 1;
+	}
+	plain[len] = '\0';
+	if (is_web)
+		return reject(why, UNCERTAIN,
+			      "'%s' has no-break spaces of a web page; with blanks: rlock %s %s",
+			      shown, line->verb, plain);
+	if (strstr(name, " -- ") == NULL)
+		return RIGHT;
+	/* The kernel passes all that follows the program in the first line of a script as one word. */
+	if (strncmp(name, line->verb, verb_len) == 0 && name[verb_len] == ' ')
+		return reject(
+			why, UNCERTAIN,
+			"'%s' is one word; the first line of a script is #!/usr/bin/env -S rlock %s",
+			shown, shown);
+	return reject(why, UNCERTAIN,
+		      "'%s' is one word; leave out the quotes around it: rlock %s %s", shown,
+		      line->verb, shown);
+}
+
+/* Check the name of a lock to acquire for what is more often something else. */
+static enum verdict check_acquired_name(struct line *line, const struct word *word,
+					char why[SUGGESTION_MAX])
+{
+	char shown[USAGE_SHOWN_MAX];
+	const char *name = word->value;
+	size_t len = strlen(name);
+	bool is_certain;
+
+	(void)usage_show(name, shown);
+	if (name[0] == '[' && name[1] == '-') {
+		(void)reject(why, UNCERTAIN,
+			     "'%s' has the brackets of a synopsis (--name has any name)", shown);
+		return name[len - 1] != ']'
+			       ? UNCERTAIN
+			       : mend_words(line, word->at, 1,
+					    make(line, "%.*s", (int)len - 2, name + 1));
+	}
+	if (table_lacks_end(name))
+		return reject(
+			why, UNCERTAIN,
+			"name '%s': ends in '%c': does a variable in it have no value? (--name has any name)",
+			shown, name[len - 1]);
+	if (count_names(line, 0) == 1)
+		return RIGHT;
+	if (is_assignment(name) &&
+	    count_names(line, 0) > 1 + count_names(line, find_command(line, &is_certain)))
+		return reject(
+			why, UNCERTAIN,
+			"'%s' would be the name of a lock: a variable is set by: -- env %s COMMAND (--name has any name)",
+			shown, shown);
+	return choice_find(COMMAND_RUNNERS, name) < 0
+		       ? RIGHT
+		       : reject(why, UNCERTAIN,
+				"'%s' would be the name of a lock: it runs COMMAND after '--', as in: -- %s COMMAND (--name has any name)",
+				name, name);
+}
+
 static enum verdict check_name(struct line *line, const struct word *before,
 			       const struct word *word, char why[SUGGESTION_MAX])
 {
 	char shown[USAGE_SHOWN_MAX];
 	char *name = line->words[word->at];
-	size_t len = strlen(name);
+	enum verdict verdict = RIGHT;
 
 	if (line->set == VERBS_CHECK && is_host_with_port(name))
 		return reject(
@@ -889,19 +1055,19 @@ static enum verdict check_name(struct line *line, const struct word *before,
 		replace(line, word->at, 1, option_url, name);
 		return MENDED;
 	}
-	if (is_whole_line(name, line->verb))
-		return reject(why, UNCERTAIN,
-			      "'%s' is one word; the first line of a script is "
-			      "#!/usr/bin/env -S rlock %s",
-			      usage_show(name, shown), shown);
+	if (check_blanks(line, name, why) != RIGHT)
+		return UNCERTAIN;
 	if (strcmp(name, "-") == 0)
 		return reject(why, UNCERTAIN, "'-' is a name only by --name");
-	if (len > 1 && name[len - 1] == ',' && line->need != COMMAND_NONE_BUT_PATTERN) {
-		(void)reject(why, UNCERTAIN,
-			     "'%s' ends in a comma: blanks separate names (--name has any name)",
-			     usage_show(name, shown));
-		return mend_words(line, word->at, 1, make(line, "%.*s", (int)(len - 1), name));
-	}
+	if (name != any_name && strcmp(name, any_name) == 0)
+		return reject(why, UNCERTAIN,
+			      "'%s' stands for the name of a lock (--name has any name)", name);
+	if (strchr(name, ',') != NULL && line->need != COMMAND_NONE_BUT_PATTERN)
+		return mend_comma(line, word->at, why);
+	if (may_have_command(line))
+		verdict = check_acquired_name(line, word, why);
+	if (verdict != RIGHT)
+		return verdict;
 	if (!is_part_of_option(line, before, word)) {
 		if (!is_number_of_permits(line, word))
 			return check_number(line, name, why) != RIGHT ? UNCERTAIN
@@ -968,10 +1134,30 @@ static const struct opt *find_of_other_verbs(char *option)
 	return words_next(&from, &word) ? word.opt : NULL;
 }
 
+/* Cut an option with its value in one word, "--wait 5m", in two words. False: the word is something else. */
+static bool mend_one_word(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
+{
+	const char *text = line->words[word->at];
+	size_t len = strcspn(text, " ");
+	const struct opt *opt = len > 2 ? table_by_name(line->set, text + 2, len - 2) : NULL;
+	char *option, *value, shown[USAGE_SHOWN_MAX];
+
+	if (text[len] == '\0' || opt == NULL || opt->value == NULL ||
+	    (opt->scope & OPTIONAL_VALUE) != 0)
+		return false;
+	option = make(line, "%.*s", (int)len, text);
+	value = make(line, "%s", text + len + 1);
+	if (option == NULL || value == NULL)
+		return false;
+	(void)reject(why, MENDED, "'%s' is one word", usage_show(text, shown));
+	replace(line, word->at, 1, option, value);
+	return true;
+}
+
 /*
  * Report an option that the verb does not have: of another verb, of another program, or mistyped.
  */
-static enum verdict report_unknown(const struct line *line, const struct word *word,
+static enum verdict report_unknown(struct line *line, const struct word *word,
 				   char why[SUGGESTION_MAX])
 {
 	const char *text = line->words[word->at];
@@ -995,6 +1181,8 @@ static enum verdict report_unknown(const struct line *line, const struct word *w
 	if (is_long || strlen(option) == 2)
 		other = find_of_other_verbs(option);
 	(void)usage_show(option, shown);
+	if (is_long && mend_one_word(line, word, why))
+		return MENDED;
 	if (hint == NULL && is_long && usage_is_password(option + 2))
 		(void)reject(why, UNCERTAIN, "no such option '%s': " PASSWORD_WHY, shown);
 	else if (hint != NULL)
@@ -1077,6 +1265,10 @@ static enum verdict check_word(struct line *line, const struct word *before,
 			return report_unknown(line, word, why);
 		if (word->opt == &opt_table[OPT_NAME])
 			return check_text(line, word->value, why);
+		if (word->opt == &opt_table[OPT_OWNER] && word->value != any_owner &&
+		    strcmp(word->value, any_owner) == 0)
+			return reject(why, UNCERTAIN,
+				      "'ID' stands for an id, for example of a CI job");
 		return word->opt == &opt_table[OPT_HELP] && is_host(line, word)
 			       ? mend_host(line, word, why)
 			       : RIGHT;
@@ -1205,38 +1397,58 @@ static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX]
 	return false;
 }
 
+static enum verdict report_taken_name(const struct line *line, const struct word *taken,
+				      char why[SUGGESTION_MAX])
+{
+	const char *value = taken->value;
+	/* -u of flock, and a name: neither a URL nor a user or password without the scheme of a URL */
+	bool is_release = taken->opt == &opt_table[OPT_URL] && line->command == NULL &&
+			  *value != '\0' && *value != '-' && strpbrk(value, ":@/") == NULL;
+	char shown[USAGE_SHOWN_MAX];
+
+	(void)usage_show_value((enum opt_id)(taken->opt - opt_table), value, shown);
+	return reject(why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s%s%s",
+		      line->verb, shown, taken->opt->name,
+		      !is_release        ? ""
+		      : is_number(value) ? "; to release a lock: rlock flock -u "
+					 : "; to release a lock: rlock unlock ",
+		      is_release ? shown : "");
+}
+
+/* Correct a "--" of a verb that takes no COMMAND. */
+static enum verdict mend_dashes_of_names(struct line *line, char why[SUGGESTION_MAX])
+{
+	size_t count = usage_count(line->command), names = count_names(line, 0);
+
+	(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
+	/*
+	 * If names follow "--", move them before it. Move a pattern as well, unless it is a program: then it
+	 * was meant as a command.
+	 */
+	if (names > 0 || count == 0 ||
+	    (line->need == COMMAND_NONE_BUT_PATTERN &&
+	     (count > 1 || is_program(line->command[0]))) ||
+	    !append_words(line, line->command, count))
+		return UNCERTAIN;
+	line->command = NULL;
+	return MENDED;
+}
+
 static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 {
 	size_t count = usage_count(line->command), names = count_names(line, 0);
 	bool lacks_name = names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
 			  line->need != COMMAND_NONE_BUT_PATTERN;
-	char shown[USAGE_SHOWN_MAX];
 	struct word taken;
 	enum verdict verdict;
 
-	if (line->command != NULL && !may_have_command(line)) {
-		(void)reject(why, UNCERTAIN, "%s takes no '--' and no command", line->verb);
-		/*
-		 * If names follow "--", move them before it. Move a pattern as well, unless it is a program: then it
-		 * was meant as a command.
-		 */
-		if (names > 0 || count == 0 ||
-		    (line->need == COMMAND_NONE_BUT_PATTERN &&
-		     (count > 1 || is_program(line->command[0]))) ||
-		    !append_words(line, line->command, count))
-			return UNCERTAIN;
-		line->command = NULL;
-		return MENDED;
-	}
+	if (line->command != NULL && !may_have_command(line))
+		return mend_dashes_of_names(line, why);
 	verdict = mend_dashes_place(line, why);
 	if (verdict != RIGHT)
 		return verdict;
 	if (lacks_name && find_taken_name(line, &taken))
-		return reject(
-			why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s",
-			line->verb,
-			usage_show_value((enum opt_id)(taken.opt - opt_table), taken.value, shown),
-			taken.opt->name);
+		return report_taken_name(line, &taken, why);
 	if (lacks_name && count > 1 && !is_program(line->command[0])) {
 		(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
 		if (!is_program(line->command[1]) || !append_words(line, line->command, 1))
@@ -1254,18 +1466,23 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 	}
 	if (lacks_name) {
 		replace(line, line->count, 0, any_name, NULL);
-		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
+		return reject(why, MENDED, "%s needs the name of a lock%s", line->verb,
+			      line->need == COMMAND_NONE ? ", which 'rlock list' shows" : "");
 	}
 	if (line->set == VERBS_SEM && !has_option(line, OPT_PERMITS)) {
 		replace(line, 0, 0, option_permits, any_number);
 		return reject(why, MENDED, "sem needs --permits, how many there are in all");
 	}
 	/*
-	 * Suggest --pid: a lock without a COMMAND must name its holder. The caller itself may be a wrapper or a
-	 * subshell that ends immediately, so it is not the default holder.
+	 * A lock without a COMMAND must name its holder. The caller itself may be a wrapper or a subshell that ends
+	 * immediately, so it is not the default holder. With a fixed lease an owner is more probable than a process.
 	 */
 	if (line->command == NULL && lacks_owner(line)) {
-		replace(line, 0, 0, option_pid, own_pid);
+		line->may_be_for_process = has_option(line, OPT_LEASE);
+		if (line->may_be_for_process)
+			replace(line, 0, 0, option_owner, any_owner);
+		else
+			replace(line, 0, 0, option_pid, own_pid);
 		return reject(why, MENDED, "%s without a COMMAND needs --pid or --owner",
 			      line->verb);
 	}
@@ -1395,7 +1612,7 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 	}
 	if (out->has_line)
 		print_line(&line, &out->line);
-	if (out->has_line && line.lacks_dashes && opts->verb->command == COMMAND_OPTIONAL)
+	if (out->has_line && line.may_be_for_process && opts->verb->command == COMMAND_OPTIONAL)
 		out->has_other = print_for_process(opts, &out->other);
 	line_free(&line);
 	return true;

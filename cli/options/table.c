@@ -386,13 +386,17 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 	/*
 	 * Refuse an owner that ends so: "job-$UNSET" would be one owner for all jobs, so no job would exclude another.
 	 */
-	if (opt == &opt_table[OPT_OWNER] && *value != '\0' &&
-	    strchr("-_.:/", value[strlen(value) - 1]) != NULL)
+	if (opt == &opt_table[OPT_OWNER] && table_lacks_end(value))
 		return value_reject(why, "ends in '%c': does a variable in it have no value?",
 				    value[strlen(value) - 1]);
 	return is_right ? RLOCK_OK
 			: value_reject(why, "not %s",
 				       opt->expected != NULL ? opt->expected : "yes or no");
+}
+
+bool table_lacks_end(const char *value)
+{
+	return *value != '\0' && strchr("-_.:/", value[strlen(value) - 1]) != NULL;
 }
 
 const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX])

@@ -109,6 +109,9 @@ __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RL
 enum rlock_status table_store(struct opts *opts, const struct opt *opt, const char *value,
 			      char why[RLOCK_ERROR_MAX]);
 
+/* Whether the value ends as if a variable at its end had no value: "job-". */
+bool table_lacks_end(const char *value);
+
 #define DEFAULT_TEXT_MAX 64
 /* The default value as a user would write it; it is in out, or a constant. NULL: the help shows no default value. */
 const char *table_default(const struct opt *opt, char out[DEFAULT_TEXT_MAX]);

@@ -121,7 +121,7 @@ kept_holds_go() {
 # is_a_deadlock VERB COMMAND...: within a command of rlock VERB, and without RLOCK_HELD, COMMAND must report a deadlock.
 is_a_deadlock() {
 	local text='^rlock: a: deadlock: held by an ancestor of this process, '
-	text+='[^ ]+@[^ ]+ pid [0-9]+ [^ ]+ \([^ ]+\); RLOCK_HELD is not in the environment; try: sudo --preserve-env=RLOCK_HELD$'
+	text+='[^ ]+@[^ ]+ pid [0-9]+ [^ ]+ \([^ ]+\); RLOCK_HELD, which the outer call sets, is not in the environment; pass it on, with sudo by --preserve-env=RLOCK_HELD$'
 	run -64 timeout 10 rlock "$1" a -- "${CLEARED[@]}" "${@:2}"
 	assert_output --regexp "$text"
 	refute_output --partial inside

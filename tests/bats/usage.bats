@@ -14,7 +14,7 @@ load ../lib/usual
 }
 
 @test "names with and without --name are locked in the order of the command line, also with different hash tags" {
-	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' 300 -- sh -c 'echo "$RLOCK_NAME"'
+	run -0 rlock run '{b}' --name 'the a' -n 'a}' --name=–d 'a{a}' --name 300 -- sh -c 'echo "$RLOCK_NAME"'
 	assert_output $'{b}\nthe a\na}\n–d\na{a}\n300'
 	run -0 rlock run --name e -- true
 	# A number after -n must be taken as a name if no other name follows.
@@ -61,7 +61,16 @@ load ../lib/usual
 		lock --owner ci --lease 1h -n 9
 		run -n 9 -- touch ran
 		run x 10m -- touch ran
+		run x 10min -- touch ran
+		run 300 x -- touch ran
 		run x, y -- touch ran
+		run x,y -- touch ran
+		run x- -- touch ran
+		run [-n] x -- touch ran
+		run FOO=1 x -- touch ran
+		run nice -n 10 x -- touch ran
+		run NAME -- touch ran
+		run x -- --wiat 5 touch ran
 		run “x” -- touch ran
 		run “x y” -- touch ran
 		stop x 5
@@ -71,8 +80,8 @@ load ../lib/usual
 	END
 	no_keys
 	refute file_exists ran
-	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run a, b -- touch ran' \
-		'run “a” -- touch ran' 'a run -- touch ran' 'run a -- -w 5 touch ran' 'run a touch -- -f ran' \
+	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run a, b -- touch ran' 'run a,b -- touch ran' \
+		'run “a” -- touch ran' 'a run -- touch ran' 'run a -- -w 5 touch ran' 'run -- a touch ran' 'run [-n] a -- touch ran' 'run a touch -- -f ran' \
 		'lock --pid $$ a ./job' 'lock --owner ci --lease 1h a ./job' 'run -n 3 a -- touch ran'; do
 		rm -f ran
 		# shellcheck disable=SC2086

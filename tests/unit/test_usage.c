@@ -3,6 +3,7 @@
  * combinations. The message proposes the right line, and shows no password.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "options/usage.h"
 
@@ -10,6 +11,8 @@
 #include "unit.h"
 
 #define SECRET "sEcReT"
+/* The number that some lines of the table contain. */
+#define OPEN_DESCRIPTOR 250
 
 /* In the expected message " ... " stands for anything. */
 static const struct {
@@ -50,7 +53,8 @@ static const struct {
 	{ "lock -p 4711 a", "no such option '-p': the process is --pid" },
 	{ "break a", "stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME\n" },
 	{ "extend --ttl 60 a", "renew --owner ID NAME\n" },
-	{ "acquire a touch ran", "run NAME -- COMMAND, or in a script lock --pid $$ NAME\n" },
+	{ "acquire a touch ran",
+	  "run NAME -- COMMAND, or in a script lock --pid $$ NAME; to hold a lock for a time: lock --owner ID --lease 30s NAME\n" },
 	/* the same words followed by "--" are names of locks */
 	{ "job -- touch ran", "try: rlock run job -- touch ran\n" },
 	/* the first line of a script, as the kernel passes it on */
@@ -71,16 +75,20 @@ static const struct {
 	{ "run -verbsoe a -- touch ran", "no such option '-verbsoe'; try: --verbose\n" },
 	/* a mistyped option, or one of another program */
 	{ "run --wiat 3s a -- touch ran", "no such option '--wiat'; try: --wait\n" },
-	{ "lock --timeout 3s a", "no such option '--timeout': how long to wait is --wait\n" },
+	{ "lock --timeout 3s a",
+	  "no such option '--timeout': how long to wait is --wait, and how long COMMAND may run is --max-run\n" },
+	{ "stop --timeout 3s a", "no such option '--timeout': how long to wait is --wait\n" },
+	{ "stop -t 10 held",
+	  "'-t': how long COMMAND has to end is the --grace of the holder, and" },
 	{ "run --max-runtime 5m a -- touch ran", "'--max-runtime': ... is --max-run\n" },
 	{ "run --unit=a touch ran", "'--unit': the name is a word, or --name\n" },
 	{ "run a --dry-run -- touch ran", "no such option '--dry-run': ... rlock status NAME\n" },
 	{ "lock -shell=false a touch ran", "no such option '-shell': no shell reads COMMAND" },
 	{ "run -p RuntimeMaxSec=10 a -- touch ran", "no such option '-p': ... --max-run" },
 	{ "-s /run/r.sock list",
-	  "the verb comes first; see 'rlock help': no such option '-s': the server is -u unix:///PATH\n" },
+	  "the verb comes first; see 'rlock help': no such option '-s': ... list, and the server is -u unix:///PATH\n" },
 	{ "-u held",
-	  "the verb comes first; see 'rlock help': -u is the URL of the server; to release a lock: rlock unlock held\n" },
+	  "the verb comes first; see 'rlock help': ... 'held' is the value of --url; to release a lock: rlock unlock held\n" },
 	{ "-u " SECRET "@h", "'******@h' is the value of --url\n" },
 	{ "-u ''", "'' is the value of --url\n" },
 	{ "-u -n", "the verb comes first" },
@@ -164,7 +172,7 @@ static const struct {
 	{ "run “” -- touch ran", "'“”' has quotes ... any name)\n" },
 	{ "run “” '' -- touch ran", "'“”' has quotes ... any name)\n" },
 	{ "run '\u00a0nightly' -- touch ran",
-	  "begins or ends with a no-break space (--name has any name); try: rlock run nightly -- touch ran\n" },
+	  "begins with a no-break space (--name has any name); try: rlock run nightly -- touch ran\n" },
 	{ "stop 'nightly\u00a0'", "a no-break space ... try: rlock stop nightly\n" },
 	{ "run a '\u00a0--wait' 5 -- touch ran", "try: rlock run a --wait 5 -- touch ran\n" },
 	/* the command is missing, or misplaced */
@@ -195,7 +203,7 @@ static const struct {
 	/* an option that rlock does not have, or that lacks its value, after "--" */
 	{ "run nightly -- --wiat 5 touch ran",
 	  "'--wiat' begins COMMAND: options stand before '--'; no such option '--wiat'; try: --wait\n" },
-	{ "run nightly -- --timeout 5 touch ran", "options stand before '--'; ... is --wait\n" },
+	{ "run nightly -- --timeout 5 touch ran", "options stand before '--'; ... --max-run\n" },
 	{ "lock nightly -- -x touch ran",
 	  "options stand before '--'; ... but for the verb read\n" },
 	{ "run nightly -- --wait -n touch ran", "options stand before '--'; --wait needs a value" },
@@ -211,6 +219,8 @@ static const struct {
 	{ "held status", "try: rlock status held\n" },
 	{ "nightly run -- touch ran", "try: rlock run nightly -- touch ran\n" },
 	{ "nightly lock", "try: rlock lock --pid $$ nightly\n" },
+	{ "scale lock held --replicas 3", "'scale' is not a verb; run acquires" },
+	{ "describe lock held", "'describe' is not a verb; to see locks: list, or status NAME\n" },
 	{ "hepl run", "try: rlock help run\n" },
 	{ "unlok run", "try: rlock unlock run\n" },
 	/* a command among the names of a lock without one */
@@ -249,9 +259,50 @@ static const struct {
 	{ "renew held 5m", "the new lease is --lease 5m (--name 5m has" },
 	{ "stop --dry-run held", "no such option '--dry-run': ... rlock status NAME\n" },
 	{ "stop -n held", "no such option '-n': not to wait for the release is --wait 0" },
+	/* a descriptor that is open, of the test below */
+	{ "lock -n 250",
+	  "for a descriptor 'rlock flock -n 250', ... (--name 250 has it as a name)\n" },
+	{ "run -n 250 -- touch ran", "'250' would be the name of a lock" },
+	{ "lock --pid 1 250", "for a descriptor 'rlock flock 250'" },
+	/* a name that is cut short by an empty variable */
+	{ "run deploy- -- touch ran",
+	  "name 'deploy-': ends in '-': does a variable in it have no value? (--name has any name)\n" },
+	{ "lock --pid 1 deploy:", "ends in ':': does a variable" },
+	{ "fair web/ -- touch ran", "ends in '/': does a variable" },
+	/* blanks and what a file with CRLF leaves */
+	{ "run 'a\r' -- touch ran",
+	  "'a\\x0d' ends in a carriage return (--name has any name); try: rlock run a -- touch ran\n" },
+	{ "run ' a' -- touch ran", "' a' begins with a blank ... try: rlock run a -- touch ran\n" },
+	{ "status 'a '", "'a ' ends in a blank ... try: rlock status a\n" },
+	{ "run -n a ' '", "' ' is a blank: does one follow the backslash at the end of a line?\n" },
+	{ "run 'a\u00a0--\u00a0touch\u00a0ran'",
+	  "has no-break spaces of a web page; with blanks: rlock run a -- touch ran\n" },
+	/* a whole line in quotes */
+	{ "run 'a -- touch ran'",
+	  "'a -- touch ran' is one word; leave out the quotes around it: rlock run a -- touch ran\n" },
+	{ "run '--wait 5m' a -- touch ran",
+	  "'--wait 5m' is one word; try: rlock run --wait 5m a -- touch ran\n" },
+	{ "run '--wiat 5m' a -- touch ran", "no such option '--wiat 5m'" },
+	/* words of a synopsis */
+	{ "run [-n] a -- touch ran",
+	  "'[-n]' has the brackets of a synopsis (--name has any name); try: rlock run -n a -- touch ran\n" },
+	{ "run [--wait 5s] a -- touch ran", "'[--wait' has the brackets of a synopsis" },
+	{ "run NAME -- touch ran", "'NAME' stands for the name of a lock (--name has any name)\n" },
+	/* a variable, as env has it, and a program that runs a command */
+	{ "run FOO=1 a -- touch ran",
+	  "'FOO=1' would be the name of a lock: a variable is set by: -- env FOO=1 COMMAND (--name has any name)\n" },
+	{ "run name=a cmd=./job", "'cmd=./job' is no command" },
+	{ "run sudo -u nobody a -- touch ran",
+	  "'sudo' would be the name of a lock: it runs COMMAND after '--', as in: -- sudo COMMAND (--name has any name)\n" },
+	{ "run nice -n 10 a -- touch ran", "as in: -- nice COMMAND (" },
+	{ "run nice touch ran", "as in: -- nice COMMAND (" },
 	/* a list with commas */
+	{ "run db,files -- touch ran",
+	  "'db,files' has a comma: blanks separate names (--name has any name); try: rlock run db files -- touch ran\n" },
+	{ "unlock ,a,,b", "try: rlock unlock a b\n" },
+	{ "run , -- touch ran", "',' has a comma" },
 	{ "run a, b -- touch ran",
-	  "'a,' ends in a comma: blanks separate names (--name has any name); try: rlock run a b -- touch ran\n" },
+	  "'a,' has a comma: blanks separate names (--name has any name); try: rlock run a b -- touch ran\n" },
 	{ "unlock a, b, c", "try: rlock unlock a b c\n" },
 	/* perhaps another name, or a command that this machine does not have */
 	{ "run web database ./job", "run needs a command after '--'; see 'rlock help run'\n" },
@@ -269,14 +320,14 @@ static const struct {
 	/* syntax of consul */
 	{ "run -n 0 -E 0 a -- touch ran", "(--name has any name)\n" },
 	{ "run -timeout=10s a touch ran",
-	  "no such option '-timeout': how long to wait is --wait\n" },
+	  "no such option '-timeout': how long to wait is --wait, and how long COMMAND may run is --max-run\n" },
 	{ "-n 3 -timeout=10s a touch ran",
 	  "the verb comes first; see 'rlock help': -n takes no value" },
 	{ "run -n 3 a -- touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "sem 3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	{ "unlock -xh a", "no such option '-x'" },
 	{ "run --help=3 a -- touch ran", "--help takes no value\n" },
-	{ "lock -timeout a touch ran", "'-timeout': how long to wait is --wait\n" },
+	{ "lock -timeout a touch ran", "'-timeout': how long to wait is --wait, and" },
 	{ "fair -n 3 a -- touch ran", "-n takes no value ... any name)\n" },
 	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	/* syntax of GNU sem */
@@ -311,6 +362,8 @@ static const struct {
 	{ "run --key a -- touch ran", "run needs the name of a lock: 'a' is the value of --key\n" },
 	{ "run --db a -- touch ran", "'a' is the value of --db\n" },
 	{ "run -u a -- touch ran", "'a' is the value of --url\n" },
+	{ "unlock -u 9", "'9' is the value of --url; to release a lock: rlock flock -u 9\n" },
+	{ "unlock", "which 'rlock list' shows; try: rlock unlock NAME\n" },
 	{ "unlock --owner a", "'a' is the value of --owner\n" },
 	{ "run -w 5 -- touch ran", "try: rlock run -w 5 NAME -- touch ran\n" },
 	{ "run -- nightly touch ran",
@@ -331,6 +384,8 @@ static const struct {
 	{ "run --unless-failed a -- touch ran", "--unless-failed needs --at-least" },
 	{ "run --pid 1 a -- touch ran", "--pid" },
 	/* locks without a command */
+	{ "lock --lease 1h a",
+	  "try: rlock lock --owner ID --lease 1h a, or for a process: rlock lock --pid $$ --lease 1h a\n" },
 	{ "lock nightly",
 	  "rlock: lock without a COMMAND needs --pid or --owner; try: rlock lock --pid $$ nightly\n" },
 	{ "sem --permits 3 a", "try: rlock sem --pid $$ --permits 3 a\n" },
@@ -471,7 +526,10 @@ static const struct {
 	/* the options of flock */
 	{ "run %s a -- touch ran",
 	  "no such option '%s': a lock is exclusive without it, but for the verb read\n",
-	  { "-x", "-e", "--exclusive" } },
+	  { "-x", "--exclusive" } },
+	{ "run %s a -- touch ran",
+	  "no such option '%s': ... for the verb read, and a variable is set by: -- env VAR=VALUE COMMAND\n",
+	  { "-e" } },
 	{ "run %s a -- touch ran",
 	  "no such option '%s': COMMAND inherits no",
 	  { "-o", "--close" } },
@@ -479,7 +537,24 @@ static const struct {
 	  "no such option '%s': rlock has to stay",
 	  { "-F", "--no-fork" } },
 	/* options of other programs: the hint must contain this word */
-	{ "run %s 3 a -- touch ran", " --wait\n", { "--timeout", "--retry", "--retries", "-try" } },
+	{ "run %s 3 a -- touch ran",
+	  " --wait\n",
+	  { "--retry", "--retries", "--retry-lock", "-try" } },
+	{ "run %s 3 a -- touch ran",
+	  "sem --permits N NAME -- COMMAND",
+	  { "-j", "--jobs", "-P", "--parallel", "--quantity", "-f" } },
+	{ "run %s a -- touch ran", "'&' at the end", { "-d", "--detach", "-b" } },
+	{ "run %s a -- touch ran", "sudo -u USER COMMAND\n", { "-b", "--become" } },
+	{ "run %s /tmp a -- touch ran", ": -- env -C DIR COMMAND\n", { "-C", "--chdir" } },
+	{ "run %s a -- touch ran", "a lock is removed at the end", { "--rm", "-it" } },
+	{ "run %s a -- touch ran", "--conflict-exit-code\n", { "-X", "-nX" } },
+	{ "run %s redis://h a -- touch ran", "the server is -u redis://HOST:PORT\n", { "-r" } },
+	{ "run %s a -- touch ran", "the name is a word", { "--label", "--resource" } },
+	{ "unlock %s a", "broken by unlock --force\n", { "--remove-all", "--all" } },
+	{ "%s a", "lock --owner ID --lease 30s NAME", { "lease", "grant", "set", "acquire" } },
+	{ "%s url redis://h", "a line of rlock.conf: url = redis://HOST:PORT", { "config" } },
+	{ "%s a ./job", "'%s' is not a verb; how long to wait is --wait", { "30m", "5min" } },
+	{ "status %s", "one line for each lock is: list", { "-s", "--short" } },
 	{ "run %s a -- touch ran", "verb ", { "--fair", "--read", "--write", "--shared" } },
 	{ "run %s 3 a -- touch ran", " --grace\n", { "-k", "--kill-after" } },
 	{ "run %s 3 a -- touch ran", " --max-run\n", { "--max-time", "--time-limit" } },
@@ -488,12 +563,14 @@ static const struct {
 	{ "run %s a -- touch ran", " --fence\n", { "--fencing", "--token" } },
 	{ "run %s a -- touch ran", " --insecure\n", { "--tls-skip-verify" } },
 	{ "run %s f a -- touch ran", " --cacert\n", { "--cafile", "--ca" } },
-	{ "run %s a -- touch ran", " --no-wait", { "--try", "--nb" } },
+	{ "run %s a -- touch ran", " --no-wait", { "--try", "--nb", "--skip-if-locked" } },
 	/* the verbs of other programs */
-	{ "%s", "see locks: list", { "ps", "ls", "top", "locks", "show" } },
+	{ "%s", "see locks: list", { "ps", "ls", "top", "locks", "show", "get", "describe" } },
 	{ "%s a", "status NAME", { "st", "who", "holders", "get", "info", "watch" } },
 	{ "%s", ": check\n", { "doctor", "test", "ping", "health" } },
-	{ "%s a", "unlock NAME; ... stop NAME\n", { "del", "rm", "free", "release" } },
+	{ "%s a",
+	  "unlock NAME; ... stop NAME; ... unlock --force NAME\n",
+	  { "del", "rm", "free", "release" } },
 	{ "%s a", "stop NAME; ... unlock --force", { "steal", "force-unlock", "break", "kill" } },
 	{ "%s a", "renew --owner ID NAME\n", { "refresh", "touch", "keepalive", "extend" } },
 	{ "%s a touch ran",
@@ -694,8 +771,10 @@ static void check_environment(void)
 void test_usage(void)
 {
 	program_setup();
+	(void)dup2(STDOUT_FILENO, OPEN_DESCRIPTOR);
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
 		check_line(lines[i].line, lines[i].message);
+	(void)close(OPEN_DESCRIPTOR);
 	check_values();
 	check_flock();
 	check_limits();
