@@ -7,7 +7,7 @@ load ../lib/usual
 load ../lib/release_page
 
 setup_file() {
-	start_server
+	start_server_at_port
 	start_release_page
 }
 
@@ -267,12 +267,38 @@ rlock_names() {
 	assert_output --regexp ':lingering:[0-9]+$'
 }
 
+# with_credential: write the unit with its two lines for DynamicUser=yes instead of ExecStart.
+with_credential() {
+	sed '/^ExecStart=/d; s/^#\(LoadCredential=\|ExecStart=\)/\1/' "$RECIPES/nightly-report.service" >nightly-report.service
+}
+
+@test "a service of systemd that may not read the password file uses the copy that systemd makes" {
+	redis acl setuser ci reset on '>SECRET' allkeys allchannels +@all >/dev/null
+	echo "url = redis://ci@127.0.0.1:$PORT" >.config/rlock.conf
+	echo "password-file = $PWD/rlock.password" >>.config/rlock.conf
+	echo SECRET >rlock.password
+	# Copy it as systemd does, since rlock must not be able to read the file itself.
+	mkdir credentials
+	install -m 400 rlock.password credentials/rlock
+	chmod 0 rlock.password
+	run -78 as_mode_allows recipe service "$RECIPES/nightly-report.service"
+	assert_output --partial 'Permission denied'
+	with_credential
+	assert_equal "$(sed -n 's/^LoadCredential=//p' nightly-report.service)" rlock:/etc/rlock.password
+	CREDENTIALS_DIRECTORY=$PWD/credentials run -0 as_mode_allows recipe service "$PWD/nightly-report.service"
+	has_done nightly-report
+}
+
 @test "systemd finds no fault with the units" {
 	command -v systemd-analyze >/dev/null || skip 'systemd-analyze is not here'
 	# systemd looks into its own PATH, where rlock may not be installed.
 	sed "s,^ExecStart=rlock ,ExecStart=$PWD/jobs/rlock ," "$RECIPES/nightly-report.service" >nightly-report.service
 	cp "$RECIPES/nightly-report.timer" .
 	run systemd-analyze verify --man=no ./nightly-report.timer ./nightly-report.service
+	refute_output --partial nightly-report
+	with_credential
+	sed -i "s,^ExecStart=rlock ,ExecStart=$PWD/jobs/rlock ," nightly-report.service
+	run systemd-analyze verify --man=no ./nightly-report.service
 	refute_output --partial nightly-report
 	run -0 systemd-analyze calendar "$(unit_value nightly-report.timer OnCalendar)"
 }
