@@ -5,7 +5,7 @@
 #
 # USE is one of
 #   build            compiler and libraries                 demo             also a server
-#   check            also what tests need                   check-release    also curl, promtool, rpmbuild, venv
+#   check            also what tests need                   check-release    also curl, jq, promtool, rpmbuild, venv
 #   chaos            as check, and full-screen programs     interop          as check, and Java and Maven
 #   servers          what tools/servers.sh needs            model            spin
 #   valgrind, bench, fuzz, lint                             container        what builds images
@@ -36,6 +36,7 @@ redis-server redis-server         redis                redis          valkey
 redis-cli    redis-tools          redis                redis          valkey
 coreutils    coreutils            coreutils            coreutils      coreutils
 curl         curl                 curl                 curl           curl
+jq           jq                   jq                   jq             jq
 procps       procps               procps-ng            procps-ng      procps-ng
 binutils     binutils             binutils             binutils       binutils
 util-linux   util-linux,bsdutils  util-linux           util-linux     util-linux
@@ -186,6 +187,7 @@ need_for() {
 		need_for check
 		need curl has curl
 		need venv python3 -c 'import ensurepip'
+		need jq has jq
 		need promtool has promtool
 		need rpmbuild has rpmbuild
 		;;

@@ -283,6 +283,44 @@ only_the_semaphore_stays() {
 	done
 }
 
+@test "recipes: unlock --force ends a cooldown early" {
+	stub sync
+	run_example packaging/recipes/README.md cooldown-start
+	assert_equal "$status" 0
+	run_example packaging/recipes/README.md cooldown-early
+	assert_done '' '^rlock: sync: lock broken: --at-least kept it until [^ ]+, its job has ended: '
+	nothing_is_held
+}
+
+# check_of_runs STATUS: the check of the recipes must exit with STATUS.
+check_of_runs() {
+	run_example packaging/recipes/README.md has-run
+	assert_equal "$status" "$1"
+}
+
+@test "recipes: a check fails if the last run of a job has failed or is too long ago, and if the server is down" {
+	check_of_runs 1
+	rlock run --remember 2d nightly -- true
+	check_of_runs 0
+	# Change the age in the check instead of the time of the server.
+	show_example packaging/recipes/README.md has-run | sed 's/25 \* 3600 \* 1000/-1/' >script
+	run -1 sh ./script
+	run -3 rlock run --remember 2d nightly -- sh -c 'exit 3'
+	check_of_runs 1
+	hold_in_background nightly
+	check_of_runs 0
+	end_commands
+	ended_with 0
+	# A lock that --at-least keeps must not count as a run.
+	run -3 rlock run --remember 2d --at-least 1h nightly -- sh -c 'exit 3'
+	is_held nightly
+	check_of_runs 1
+	rlock unlock --force nightly
+	rlock run --remember 2d --at-least 1h nightly -- true
+	check_of_runs 0
+	RLOCK_URL=unix:///nowhere check_of_runs 1
+}
+
 @test "recipes: one caller runs, one waits, and a third exits at once" {
 	stub rebuild 'echo rebuild; run_until_ended'
 	show_example packaging/recipes/README.md one-waiter >script
