@@ -56,6 +56,7 @@ acquires() {
 	# Leave out the rest without glibc: other C libraries have no such functions, and their build prints no note.
 	grep -q glibc "$BATS_FILE_TMPDIR/log" || return 0
 	has -s ' __(snprintf|vsnprintf)_chk$'
+	! "${CC:-cc}" -Wl,--help 2>/dev/null | grep -q -e '-z pack-relative-relocs' || has -d '\(RELRSZ\)'
 	run -0 grep -vE '^  [A-Z]+ +[^ ]+$|^deps: nothing is missing' "$BATS_FILE_TMPDIR/log"
 	assert_output 'static: host names come from /etc/hosts and DNS; another service of nsswitch.conf needs the glibc of this machine'
 }
