@@ -447,8 +447,6 @@ static enum rlock_status take_page(struct listing *listing, const redisReply *re
 static struct rlock_name server_pattern(const struct rlock_name *pattern,
 					char text[RLOCK_NAME_MAX + 1])
 {
-	if (pattern->len > RLOCK_NAME_MAX)
-		return *pattern;
 	memcpy(text, pattern->text, pattern->len);
 	text[pattern->len] = '\0';
 	for (size_t i = 0; i + 1 < pattern->len; i++) {
@@ -590,7 +588,10 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 {
 	struct rlock_list_progress progress = { .server = "", .error = "" };
 	enum rlock_status first = RLOCK_OK;
+	const char *why;
 
+	if (rlock_name_check(&request->pattern, &why) != RLOCK_OK)
+		return rlock__fail(&conn->error, RLOCK_EINVAL, "%s", why);
 	for (size_t i = 0; i < conn->server_count && first != RLOCK_CANCELLED; i++) {
 		struct rlock__error error = conn->error;
 		struct listing listing = { .conn = conn,

@@ -970,8 +970,8 @@ struct rlock_list_progress {
 
 struct rlock_list_request {
 	/*
-	 * Which names to list, in the form of the server's SCAN: '*', '?', '[a-z]', '[^a-z]'; a backslash quotes such a character. A NUL
-	 * must follow the text.
+	 * Which names to list, in the form of the server's SCAN: '*', '?', '[a-z]', '[^a-z]'; a backslash quotes such a character. The
+	 * rules for the text are those for a name. A NUL must follow the text.
 	 */
 	struct rlock_name pattern;
 	/* Called with some locks at a time, which are valid during the call. Only queue_total is known of the queue. */
@@ -989,6 +989,7 @@ struct rlock_list_request {
  * is held during the whole scan is found once; other locks may be missed. Nothing is changed. Any hash of numbers could be a
  * lock, so a key is listed only if something else shows that it is one: see ground.
  * RLOCK_OK      all keys were scanned
+ * RLOCK_EINVAL  rlock_name_check does not allow the pattern; nothing was sent
  * RLOCK_EACL    a right is missing; or the user was denied each key that might be a lock
  * other status  the first failure; the remaining servers were scanned, except after RLOCK_CANCELLED
  */

@@ -856,16 +856,18 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 	return mend_words(line, last, 2, text);
 }
 
-/* Check a name. A pattern may be any text. */
+/* Check a name, or a pattern, which has the same rules. */
 static enum verdict check_text(const struct line *line, const char *text, char why[SUGGESTION_MAX])
 {
 	const struct rlock_name name = { text, strlen(text) };
 	char shown[USAGE_SHOWN_MAX];
 	const char *wrong;
 
-	return line->need == COMMAND_NONE_BUT_PATTERN || rlock_name_check(&name, &wrong) == RLOCK_OK
+	return rlock_name_check(&name, &wrong) == RLOCK_OK
 		       ? RIGHT
-		       : reject(why, UNCERTAIN, "name '%s': %s%s", usage_show(text, shown), wrong,
+		       : reject(why, UNCERTAIN, "%s '%s': %s%s",
+				line->need == COMMAND_NONE_BUT_PATTERN ? "pattern" : "name",
+				usage_show(text, shown), wrong,
 				text[0] == '\0' ? ": is a variable empty?" : "");
 }
 

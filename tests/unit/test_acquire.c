@@ -1,6 +1,7 @@
-/* acquire*.c and held.c: numbers of any size in the replies of a server and in the requests of a caller. */
+/* acquire*.c, held.c and list.c: numbers and patterns of any size in the replies of a server and in the requests of a caller. */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -168,6 +169,23 @@ static void check_leases(void)
 	rlock_conn_free(conn);
 }
 
+static void check_pattern(void)
+{
+	/* No server exists: the call must fail before it sends anything. */
+	struct rlock_conn *conn = connect_to("/nonexistent/server");
+	char text[RLOCK_NAME_MAX + 2];
+	struct rlock_list_request request = { .pattern = { text, sizeof(text) - 1 } };
+
+	memset(text, 'n', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	CHECK_NUMBER(rlock_list(conn, &request), RLOCK_EINVAL,
+		     "a pattern that is longer than a name is refused");
+	text[RLOCK_NAME_MAX] = '\0';
+	request.pattern.len = RLOCK_NAME_MAX;
+	CHECK_NUMBER(rlock_list(conn, &request), RLOCK_ENET, "a pattern may be as long as a name");
+	rlock_conn_free(conn);
+}
+
 /* Play a server that denies SELECT. Write a byte to report_fd for each read that has a script in it. */
 static void serve_denied(int listener, int report_fd)
 {
@@ -223,4 +241,5 @@ void test_acquire(void)
 	check_held_for_ever();
 	check_denied_search();
 	check_leases();
+	check_pattern();
 }

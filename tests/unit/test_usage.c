@@ -698,6 +698,8 @@ static void check_limits(void)
 
 	(void)snprintf(line, sizeof(line), "run %0513d -- touch ran", 0);
 	check_line(line, "512");
+	(void)snprintf(line, sizeof(line), "list %0513d", 0);
+	check_line(line, "pattern");
 	(void)snprintf(line, sizeof(line), "flock /%0600d true", 0);
 	check_line(line, "512 bytes");
 	(void)snprintf(line, sizeof(line), "lock --owner %0129d --lease 5s a", 0);
