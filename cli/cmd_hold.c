@@ -1,6 +1,6 @@
 /*
  * unlock and renew: release or renew the most recent hold of the caller, or of --owner. unlock --force breaks the lock of any
- * holder. hold_file.c finds the holds of a process, and lets one unlock at a time act on a hold.
+ * holder. hold_file.c finds the holds of a process, and lets one unlock or renewal at a time change a hold's file.
  */
 #include <errno.h>
 #include <poll.h>
@@ -269,6 +269,24 @@ static int open_run(const struct opts *opts, struct rlock_conn *conn, const stru
 	return open_hold(opts, file, "renewed", out);
 }
 
+/*
+ * Store the new end of a fixed lease in the hold file. The renewer of a process reads it from the file, and then terminates the
+ * process later. If an unlock has released the hold since the renewal, write nothing: a later unlock would find the file, and
+ * report a lost lock.
+ */
+static int store_renewal(const struct hold_file *file, const struct rlock_hold *hold)
+{
+	int code;
+	struct hold_file *claimed = hold_file_claim(file, &code);
+
+	if (claimed == NULL)
+		return code;
+	claimed->sent_ms = rlock_hold_sent_ms(hold);
+	code = hold_file_save(claimed);
+	hold_file_free(claimed);
+	return code;
+}
+
 static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct hold_file *file)
 {
 	struct rlock_hold *hold = NULL;
@@ -277,14 +295,9 @@ static int renew_hold(const struct opts *opts, struct rlock_conn *conn, struct h
 
 	if (code == 0)
 		code = renew(opts, conn, hold, file->lease_ms, EXIT_LOST);
-	/*
-	 * Store the new end of a fixed lease. The renewer of a process reads it from the file, and then terminates the
-	 * process later. An `rlock run` has no file, so its fixed lease ends as before.
-	 */
-	if (code == 0 && file->is_fixed_lease) {
-		file->sent_ms = rlock_hold_sent_ms(hold);
-		code = hold_file_save(file);
-	}
+	/* An `rlock run` has no file, so its fixed lease ends as before. */
+	if (code == 0 && file->is_fixed_lease)
+		code = store_renewal(file, hold);
 	rlock_hold_free(hold);
 	return code;
 }

@@ -748,17 +748,15 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 
 /*
  * ---- claims: only one unlock at a time acts on a hold, since a second one would report the hold that the first
- * released as lost ----
+ * released as lost. A renewal writes the file only with a claim, so that a file that an unlock has removed does not return ----
  */
 
 /*
- * Lock the file against other unlocks. False: another unlock has locked it for too long, for example because it is stopped.
- * On a file system without locks the result is true, although nothing excludes other unlocks.
+ * Lock the file against other claims, until end_ms at the latest. False: another process has locked it for too long, for example
+ * because it is stopped. On a file system without locks the result is true, although nothing excludes other claims.
  */
-static bool lock_file(int fd)
+static bool lock_file(int fd, int64_t end_ms)
 {
-	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
-
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
 		if (rlock_now_ms() >= end_ms)
 			return false;
@@ -767,35 +765,49 @@ static bool lock_file(int fd)
 	return true;
 }
 
-struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
+/*
+ * Open the file of this name, and lock it. flock locks the file, not its name: if another process has replaced the file
+ * meanwhile, open the new one. -1 with *code_out as hold_file_claim sets it.
+ */
+static int open_locked(int dir_fd, const char *name, int *code_out)
 {
-	struct hold_file *claimed = NULL;
-	char name[FILE_NAME_MAX];
+	int64_t end_ms = rlock_now_ms() + CLAIM_MS;
 	int fd;
 
 	*code_out = 0;
+	while ((fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) >= 0) {
+		bool is_locked = lock_file(fd, end_ms);
+
+		if (is_locked && file_is_named(fd, dir_fd, name))
+			return fd;
+		(void)close(fd);
+		if (is_locked)
+			continue;
+		message_error_of_lock("another unlock or renew of this lock has not ended within "
+				      "%d s; try again, or terminate it",
+				      CLAIM_MS / 1000);
+		*code_out = EXIT_SYSTEM;
+		return -1;
+	}
+	if (errno != ENOENT) {
+		message_error_of_lock("cannot open '%s/%s': %s", runtime_dir_path_of(dir_fd), name,
+				      strerror(errno));
+		*code_out = EXIT_SYSTEM;
+	}
+	return -1;
+}
+
+struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
+{
+	struct hold_file *claimed;
+	char name[FILE_NAME_MAX];
+	int fd;
+
 	name_of(file, name);
-	fd = openat(file->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	fd = open_locked(file->dir_fd, name, code_out);
+	if (fd < 0)
 		return NULL;
-	if (fd < 0) {
-		message_error_of_lock("cannot open '%s/%s': %s", runtime_dir_path_of(file->dir_fd),
-				      name, strerror(errno));
-		*code_out = EXIT_SYSTEM;
-		return NULL;
-	}
-	if (!lock_file(fd)) {
-		message_error_of_lock(
-			"another unlock of this lock has not ended within %d s; try again, or terminate it",
-			CLAIM_MS / 1000);
-		*code_out = EXIT_SYSTEM;
-	} else if (file_is_named(fd, file->dir_fd, name)) {
-		/*
-		 * flock locks the file, not its name. Another unlock may have removed or replaced the file of this
-		 * name, so read it again.
-		 */
-		claimed = hold_file_read_again(file);
-	}
+	claimed = hold_file_read_again(file);
 	if (claimed != NULL)
 		claimed->claim_fd = fd;
 	else

@@ -119,10 +119,9 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 			  char ***owners, size_t *count);
 
 /*
- * Read the file again and lock it, so that no other unlock releases this hold until hold_file_free of the result. End
- * the renewer before the call, since it writes the file as well. Returns NULL with *code_out 0 if another unlock has
- * released the hold, or has tried to: search again. NULL with another *code_out: the exit code after one line by
- * message_error.
+ * Lock the file and read it again, so that no other unlock releases this hold until hold_file_free of the result. An unlock ends
+ * the renewer before the call, since it writes the file as well. Returns NULL with *code_out 0 if the file was removed, because
+ * another unlock has released the hold. NULL with another *code_out: the exit code after one line by message_error.
  */
 struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out);
 

@@ -4,6 +4,7 @@
 
 load ../lib/usual
 load ../lib/scripting
+load ../lib/proxying
 load ../lib/own_servers
 
 BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
@@ -54,6 +55,23 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	assert_line --index 3 76
 	assert_equal "$(redis hgetall a)" $'other:1\n1'
 	no_hold_files
+}
+
+@test "the hold file of a lock that is unlocked during a renewal does not return" {
+	local script
+	start_proxy
+	start_locking_script lock -l 1m a
+	script=$PID
+	# Load the script, and then hold the reply to the next renewal.
+	run -0 rlock renew --pid "$script" a
+	proxy hold-reply "$RENEW"
+	in_background rlock renew --pid "$script" a
+	wait_until 5 eval 'proxy state | grep -q held=1'
+	run -0 rlock unlock --pid "$script" a
+	proxy release
+	ended_with 0
+	no_hold_files
+	run -1 rlock unlock --pid "$script" a
 }
 
 @test "renew renews once, also the hold of rlock run, and prints the TTL" {
