@@ -357,7 +357,7 @@ const struct rlock__script *rlock__places_undo(const struct rlock__places *place
 	rlock__places_keys(places, index, hold, action->keys | action->release_keys, args);
 	rlock__args_number(args, hold->lease_ms);
 	rlock__args_string(args, hold->owner);
-	rlock__args_string(args, hold->id);
+	rlock__args_string(args, hold->released_id);
 	rlock__args_string(args, "");
 	rlock__args_print(args, "0%d00%s undo %" PRId64, will_wait, since, reserve_ms);
 	if (hold->kind == RLOCK_SEMAPHORE) {

@@ -25,6 +25,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 
 if undo_ms then
 	-- include: mutex_release
+	-- include: last
 
 	local NOT_SUBSCRIBED = '0'
 
@@ -56,6 +57,7 @@ if undo_ms then
 	for index, name in ipairs(names) do
 		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
 	end
+	remember_holds(released_id, 0)
 	-- Release the locks first: whatever fails in the queue, they must not stay held.
 	local results = release_all(hold_id, release_mutex)
 	for index, name in ipairs(names) do

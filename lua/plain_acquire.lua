@@ -47,6 +47,8 @@ if tries_rights or undo_ms then KEY_FIELDS = { 'lock', 'holds', 'counter', 'queu
 if undo_ms then
 	-- include: mutex_release
 	-- include: leave
+	-- include: last
+	remember_holds(released_id, 0)
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 	local results = release_all(hold_id, release_mutex)
 	reserve_all()

@@ -46,5 +46,5 @@ local function keep(name, field, count, hold)
 	return true
 end
 
-remember_holds()
+remember_holds(ARGV[1], kept_ms)
 return release_all(hold_id, release_mutex, nil, kept_ms ~= '0' and keep)

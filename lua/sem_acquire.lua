@@ -81,6 +81,8 @@ total, take = tonumber(total), tonumber(take)
 if undo_ms then
 	-- include: permits_release
 	-- include: leave
+	-- include: last
+	remember_holds(released_id, 0)
 	local results = for_each_name(hold_id, function(name)
 		local result = release_permits(name, hold_id)
 		leave_wake_queue(name, hold_id)

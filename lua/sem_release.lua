@@ -90,7 +90,7 @@ local function keep(name)
 	return 2
 end
 
-remember_holds()
+remember_holds(ARGV[1], kept_ms)
 return for_each_name(hold_id, kept_ms ~= '0' and keep or function(name)
 	return release_permits(name, hold_id)
 end)

@@ -9,10 +9,11 @@
 
 -- Write rlock_last:{NAME}, a hash with the fields kind, owner, since, until (ms by the server's clock), end (how the command
 -- ended) and note. A nested hold leaves no such hash: its owner still holds the lock.
--- Call this before the hold is released or kept. kept_ms: how long the hold is kept. The key is not in KEYS, and errors are
--- ignored: if the user has no right to the key, or the memory of the server is full, the hold is released all the same.
-local function remember_holds()
-	local ttl_ms, kind, how = string.match(ARGV[1], '^%S+ (%d+) (%l+) (.*)$')
+-- Call this before the hold is released or kept. released_id: "HOLD_ID TTL_MS KIND END"; the hold id alone: remember nothing.
+-- kept_ms: how long the hold is kept. The key is not in KEYS, and errors are ignored: if the user has no right to the key, or
+-- the memory of the server is full, the hold is released all the same.
+local function remember_holds(released_id, kept_ms)
+	local ttl_ms, kind, how = string.match(released_id, '^%S+ (%d+) (%l+) (.*)$')
 	for _, name in ipairs(ttl_ms and names or {}) do
 		local record = redis.pcall('HGET', name.holds, hold_id)
 		local owner, since_ms, _, _, note = hold_record_parse(type(record) == 'string' and record or '')

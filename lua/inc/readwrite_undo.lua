@@ -3,6 +3,7 @@
 -- include: denied
 -- include: readwrite_release
 -- include: leave
+-- include: last
 
 -- If this owner is the waiting writer that has claimed the next turn, delete the claim, and wake the readers that wait for this
 -- writer. Return an error, or nil.
@@ -20,6 +21,7 @@ end
 
 -- Undo all attempts, and return the reply.
 local function undo_readwrite()
+	remember_holds(released_id, 0)
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
 	local results = release_all(hold_id, release_readwrite, measure_readers)
 	local err = end_writers_turn(fresh_owner)

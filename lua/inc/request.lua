@@ -2,7 +2,7 @@
 
 -- ARGV[1]  lease in ms
 -- ARGV[2]  the owner that acquires the lock, unless a reentrant owner holds it
--- ARGV[3]  hold id. A request that is repeated with the same id adds no second hold
+-- ARGV[3]  hold id. A request that is repeated with the same id adds no second hold. For an undo as ARGV[1] of plain_release.lua
 -- ARGV[4]  the note of the hold, which waiters are shown
 -- ARGV[5]  options, in one argument since each argument costs time:
 --          four digits, 1 for yes:

@@ -24,6 +24,11 @@ has_field() {
 	on "$1" redis_says "${4:-1}" hget "$2" "$3"
 }
 
+# has_owner_other_than NUMBER NAME OWNER: whether the lock is held on this server, by another owner.
+has_owner_other_than() {
+	on "$1" is_held "$2" && ! on "$1" redis hkeys "$2" | grep -q "^$3"
+}
+
 # record_on NUMBER NAME: prints the note and the process of the only hold on this server.
 record_on() {
 	on "$1" redis hvals "rlock_holds:{$2}" | cut -d ' ' -f 5-
@@ -61,6 +66,27 @@ lose() {
 	thaw_server 2
 	on 1 redis_says 1 exists 'rlock_last:{a}'
 	on 3 redis_says 1 exists 'rlock_last:{a}'
+}
+
+@test "a server that froze while the lock was waited for remembers the holder as well" {
+	local verb fields
+	for verb in run fair write; do
+		fields=(other:1 1)
+		[ "$verb" != write ] || fields=(mode write other:1:write 1)
+		on_each redis hset "$verb" "${fields[@]}" >/dev/null
+		on_each redis pexpire "$verb" 6000 >/dev/null
+		in_background rlock "$verb" "${MAJORITY[@]}" -t 9s --remember 1h "$verb" -- run_until_ended
+	done
+	wait_until 5 on 2 has_waiters run
+	wait_until 5 on 2 has_waiters write
+	wait_until 5 on 2 has_queue_length fair 1
+	freeze_server 2
+	for verb in run fair write; do wait_until 10 has_owner_other_than 1 "$verb" other:1; done
+	thaw_server 2
+	for verb in run fair write; do wait_until 10 has_owner_other_than 2 "$verb" other:1; done
+	end_commands
+	all_ended_with 0
+	for verb in run fair write; do on_each redis_says 1 exists "rlock_last:{$verb}"; done
 }
 
 @test "rlock renew acquires the lock of an owner again on each server that has lost it, with its note" {
