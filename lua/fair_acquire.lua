@@ -4,7 +4,8 @@
 --          other waiters
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; for each name: the wake queue and the turn of the plain lock, channel
--- Returns  as plain_acquire.lua; ttl -2: the lock is free, and holder is the head of the queue
+-- Returns  as plain_acquire.lua; ttl -2: the lock is free, and holder is the head of the queue; empty if the caller is the head, or
+--          the queue is empty: then the lock is reserved for another waiter
 
 -- include: request
 
@@ -145,17 +146,18 @@ local function has_dead_waiters()
 	return false
 end
 
--- The reply for a busy name. It names the holder, or the head of the queue if the lock is free.
+-- The reply for a busy name. It names the holder; or, if the lock is free, the head of the queue, unless that is the caller.
 local function busy_reply(index)
 	local name, since_us, retry_after_ms = names[index], waits_since_us, -1
 	if may_wait then since_us, retry_after_ms = join_all() end
 	if has_dead_waiters() then retry_after_ms = 0 end
-	local ttl_ms, holder, holder_note, held_ms = -2, name.head or fresh_owner, '', -1
+	local ttl_ms, holder, holder_note, held_ms = -2, '', '', -1
 	if not name.is_free then
 		ttl_ms = redis.call('PTTL', name.lock)
 		holder, holder_note, held_ms = holder_of(name)
-	else
-		local heartbeat = heartbeat_of(name, holder)
+	elseif name.head and name.head ~= fresh_owner then
+		local heartbeat = heartbeat_of(name, name.head)
+		holder = name.head
 		holder_note = heartbeat and heartbeat.note or ''
 	end
 	return { 0, index, ttl_ms, holder, holder_note, retry_after_ms, since_us and digits(since_us) or '', 1, held_ms,

@@ -63,6 +63,12 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
+@test "a call that leaves a free lock to a waiter for the plain lock does not name itself as the next waiter" {
+	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
+	run -75 rlock fair -w 100ms a -- true
+	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter; give a longer --wait'
+}
+
 @test "a fair release wakes plain waiters too" {
 	start_holder r0 fair a
 	queue_contender p1 run a
