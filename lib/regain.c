@@ -93,7 +93,8 @@ static bool send_once(struct regain *regain)
 	for (size_t i = 0; i < regain->places.count; i++) {
 		const struct rlock__answer *answer = &broadcast.answers[i];
 
-		if (!answer->is_sent)
+		/* A place that is due, but to which nothing was sent, has no answer, and so it has granted nothing. */
+		if (!regain->is_due[i])
 			continue;
 		regain->is_granted[i] = answer->is_over && answer->status == RLOCK_OK;
 		regain->is_due[i] =

@@ -8,7 +8,7 @@ load ../lib/proxying
 load ../lib/sentinels
 
 setup_file() {
-	start_masters 2
+	start_masters 3
 	start_sentinels 3
 }
 
@@ -20,6 +20,7 @@ teardown_file() {
 setup() {
 	directory_setup
 	on 2 redis flushall >/dev/null
+	on 3 redis flushall >/dev/null
 	# Remove the service from all sentinels first: one with a later configuration would otherwise spread that to the others.
 	for number in 1 2 3; do ask_sentinel "$number" sentinel remove "$SERVICE"; done
 	set_master "$(port_of 1)"
@@ -373,6 +374,31 @@ has_run_for() {
 	wait_until 12 is_renewed a 9000
 	freeze_sentinels 1 2 3
 	ended_with 76
+}
+
+@test "a holder leaves the queue of a server that most sentinels do not confirm, although a quorum without it grants the lock" {
+	local number urls
+	urls="$RLOCK_URL unix://$(socket_of 2) unix://$(socket_of 3)"
+	# A server that has run for a shorter time than the lease does not count.
+	wait_until 20 is_older 3 4
+	for number in 1 2 3; do on "$number" redis hset a other:1 1 >/dev/null; done
+	in_background rlock run --quorum majority -t 3s -w 20s -u "$urls" a -- run_until_ended
+	for number in 1 2 3; do wait_until 5 on "$number" has_waiters a; done
+	freeze_sentinels 2 3
+	# rlock uses the sentinels' last replies for a second.
+	pause_for 1.1
+	# Let the holder on the first server be new. A new holder can be one without a quorum, so rlock tries there once more.
+	redis hset 'rlock_holds:{a}' 0123456789abcdef0123456789abcdef "other:1 $(($(server_ms) + 60000)) $(($(server_ms) + 60000)) - - x" \
+		>/dev/null
+	for number in 2 3; do
+		on "$number" redis del a >/dev/null
+		on "$number" redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	done
+	wait_until 10 has_child "$PID" run_until_ended
+	end_commands
+	ended_with 0
+	redis_says 1 hget a other:1
+	redis_says 0 exists 'rlock_queue:{a}'
 }
 
 # ---- another master while a lock is waited for or held ----
