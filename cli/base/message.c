@@ -257,7 +257,8 @@ int message_out_of_memory(void)
 const struct exit_text exit_texts[] = {
 	{ 0, "done; status: all names are held" },
 	{ EXIT_NOT_HELD,
-	  "unlock, renew: the caller holds no such lock; status, stop: a name is not held" },
+	  "unlock, renew: the caller holds no such lock; status, stop: a name is not held; "
+	  "list --held-for: a lock is held for that long" },
 	{ EXIT_USAGE, "usage: a bad option, value or name, or a deadlock" },
 	{ EXIT_UNREACHABLE, "no server that can grant a lock was reached in time" },
 	{ EXIT_FAULT, "a fault in rlock, or an unexpected reply of the server" },
