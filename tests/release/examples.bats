@@ -359,6 +359,15 @@ check_of_runs() {
 	assert_equal "$(wc -l <runs)" 2
 }
 
+@test "README: unlock --force --holder frees the lock of a CI job whose runner has died" {
+	show_example README.md steps | sed '1!d; s/1h/60s/' >script
+	CI_JOB_ID=4711 run -0 sh ./script
+	is_held deploy-production
+	run_example README.md dead-runner
+	assert_done '' '^rlock: deploy-production: lock broken: it was held by .* \(job-4711:0\), which may still run$'
+	nothing_is_held
+}
+
 @test "README: unlock --force breaks a lock that no process releases" {
 	hold_by_foreign_client stuck
 	run_example README.md stuck
