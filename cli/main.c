@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/choice.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "caller.h"

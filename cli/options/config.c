@@ -269,25 +269,41 @@ static const char *check_value(const struct opt *opt, const char *value)
 		       : NULL;
 }
 
+/* Report an option that does not exist. Suggest the right one, also for a line of a shell, "export RLOCK_URL=...". */
+static int report_unknown(const struct opts *opts, size_t line, const char *name)
+{
+	static const char export[] = "export ", prefix[] = "RLOCK_";
+	const char *word = name, *suggested, *example = NULL;
+	char why[RLOCK_ERROR_MAX];
+
+	if (strncmp(word, export, strlen(export)) == 0)
+		word += strlen(export);
+	if (strncmp(word, prefix, strlen(prefix)) == 0)
+		word += strlen(prefix);
+	suggested = suggest_option(VERBS_ALL, word);
+	if (suggested == NULL)
+		return report_bad_line(opts, line, name, "there is no such option");
+	example = table_by_name(VERBS_ALL, suggested, strlen(suggested))->expected;
+	example = example != NULL ? strstr(example, ", like ") : NULL;
+	(void)value_reject(why, "there is no such option; try: %s%s%s", suggested,
+			   example != NULL ? " = " : "",
+			   example != NULL ? example + strlen(", like ") : "");
+	return report_bad_line(opts, line, name, why);
+}
+
 static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
 	const struct opt *opt;
-	const char *name, *value, *suggested, *wrong;
-	char why[RLOCK_ERROR_MAX];
+	const char *name, *value, *wrong;
 
 	if (equals == NULL)
 		return report_bad_line(opts, line, NULL, "not a line like 'option = value'");
 	*equals = '\0';
 	name = trim(text);
 	opt = table_by_name(VERBS_ALL, name, strlen(name));
-	if (opt == NULL) {
-		suggested = suggest_option(VERBS_ALL, name);
-		(void)value_reject(why, "there is no such option%s%s",
-				   suggested != NULL ? "; try: " : "",
-				   suggested != NULL ? suggested : "");
-		return report_bad_line(opts, line, name, why);
-	}
+	if (opt == NULL)
+		return report_unknown(opts, line, name);
 	if ((opt->scope & FOR_FILE) == 0)
 		return report_bad_line(opts, line, name, "only for the command line");
 	value = trim(equals + 1);

@@ -2,11 +2,13 @@
  * Split a value into URLs at its blanks, and let the library parse each. If it refuses a URL, and a mistake explains
  * this that is typical of users, such as quotes or a comment, report that mistake instead.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array_grow.h"
+#include "base/choice.h"
 #include "options/urls.h"
 
 /*
@@ -28,26 +30,163 @@ static bool has_rest_of_password(const char *value)
 	return false;
 }
 
-/* Suggest the URL for a host or a socket without a scheme. False: the piece would be no URL with a scheme, either. */
-static bool suggest_scheme(const char *piece, char why[RLOCK_ERROR_MAX])
+/* Our schemes, and words of other programs for them. */
+static const struct scheme {
+	const char *ours, *words, *example;
+} schemes[] = {
+	{ "redis", "http|tcp|redisdb", "redis://HOST:6379" },
+	{ "rediss",
+	  "https|tls|ssl|redis+tls|redis+ssl|redis-tls|redistls|rediss+tls|valkey+tls|valkey+ssl|valkeys+tls",
+	  "rediss://HOST:6379" },
+	{ "unix", "socket|sock|file|redis+unix|redis+socket|redis-socket|unix+redis|unixsocket",
+	  "unix:///run/redis.sock" },
+	{ "redis+sentinel",
+	  "sentinel|redis-sentinel|redissentinel|valkey+sentinel|valkey-sentinel|tcp+sentinel",
+	  "redis+sentinel://HOST:26379/SERVICE" },
+	{ "rediss+sentinel", "rediss-sentinel|valkeys+sentinel|redis+sentinels|redis+tls+sentinel",
+	  "rediss+sentinel://HOST:26379/SERVICE" },
+	{ "redis+cluster", "cluster|redis-cluster|valkey+cluster|valkey-cluster",
+	  "redis+cluster://HOST:6379" },
+	{ "rediss+cluster", "rediss-cluster|valkeys+cluster", "rediss+cluster://HOST:6379" },
+	{ "valkey", "", "valkey://HOST:6379" },
+	{ "valkeys", "", "valkeys://HOST:6379" },
+};
+
+#define WORD_MAX 32
+#define URL_MAX 256
+
+/* Find the scheme that is ours, is a word of another program, or is nearest. NULL: none. */
+static const struct scheme *find_scheme(const char *word)
+{
+	struct nearest nearest = { .typed = word };
+	char lower[WORD_MAX];
+	size_t count = sizeof(schemes) / sizeof(schemes[0]);
+
+	(void)snprintf(lower, sizeof(lower), "%s", word);
+	for (char *byte = lower; *byte != '\0'; byte++)
+		*byte = (char)tolower((unsigned char)*byte);
+	for (size_t i = 0; i < count; i++)
+		nearest_try(&nearest, schemes[i].ours);
+	for (size_t i = 0; i < count; i++)
+		if (choice_find(schemes[i].words, lower) >= 0 || nearest.word == schemes[i].ours)
+			return &schemes[i];
+	return NULL;
+}
+
+/* Print the URL of the scheme and of what follows "//". Complete a socket's path, and a service that is missing. */
+static bool print_url(const struct scheme *scheme, const char *rest, char *out, size_t size)
+{
+	bool is_sentinel = strstr(scheme->ours, "+sentinel") != NULL;
+	const char *slash = strchr(rest, '/');
+	const char *path = slash != NULL ? slash + 1 : rest + strlen(rest);
+	bool lacks_service = is_sentinel && path[strspn(path, "0123456789")] == '\0';
+	bool lacks_root =
+		strcmp(scheme->ours, "unix") == 0 && *rest != '/' && strchr(rest, '@') == NULL;
+	size_t hosts_len = slash != NULL ? (size_t)(slash - rest) : strlen(rest);
+	int len = snprintf(out, size, "%s://%s%.*s%s%s", scheme->ours, lacks_root ? "/" : "",
+			   lacks_service ? (int)hosts_len : (int)strlen(rest), rest,
+			   lacks_service ? "/SERVICE" : "",
+			   lacks_service && *path != '\0' ? slash : "");
+
+	return len > 0 && (size_t)len < size;
+}
+
+static bool is_right(const char *text)
 {
 	struct rlock_url *url = NULL;
-	char text[256], reason[RLOCK_ERROR_MAX];
-	bool fits = snprintf(text, sizeof(text), "%s%s", *piece == '/' ? "unix://" : "redis://",
-			     piece) < (int)sizeof(text);
+	char why[RLOCK_ERROR_MAX];
 
-	if (!fits || strpbrk(piece, "@?#") != NULL || strstr(piece, "//") != NULL ||
-	    rlock_url_parse(text, &url, reason) != RLOCK_OK)
+	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
 		return false;
 	rlock_url_free(url);
-	(void)snprintf(why, RLOCK_ERROR_MAX, "the scheme is missing; try: %s", text);
 	return true;
+}
+
+/* Whether the text before '@' has no ':': it may be a password, which messages would show as a user. */
+static bool may_show_secret(const char *piece)
+{
+	const char *at = strrchr(piece, '@'), *start = at;
+
+	if (at == NULL)
+		return false;
+	while (start > piece && start[-1] != '/')
+		start--;
+	return memchr(start, ':', (size_t)(at - start)) == NULL;
+}
+
+/* Print the right URL for a piece that the library refused, or an example of its scheme. False: neither is known. */
+static bool suggest_url(const char *piece, char *out, size_t size)
+{
+	char word[WORD_MAX];
+	size_t len = strcspn(piece, ":");
+	const char *rest = piece + len;
+	const struct scheme *scheme;
+	bool has_slashes = strncmp(rest, "://", 3) == 0, is_shown = !may_show_secret(piece);
+
+	if (strncmp(piece, "local", 5) == 0 && (len == 5 || piece[5] == '\0')) {
+		(void)snprintf(out, size, "local:");
+		return true;
+	}
+	/* A host, also one called redis, or the path of a socket */
+	if (!has_slashes && is_shown &&
+	    snprintf(out, size, "%s%s", *piece == '/' ? "unix://" : "redis://", piece) <
+		    (int)size &&
+	    is_right(out))
+		return true;
+	(void)snprintf(word, sizeof(word), "%.*s", (int)len, piece);
+	scheme = find_scheme(word);
+	if (scheme == NULL || *rest == '\0')
+		return false;
+	rest++;
+	if (has_slashes)
+		rest += 2;
+	else if (strcmp(scheme->ours, "unix") != 0)
+		rest += strspn(rest, "/");
+	if (is_shown && print_url(scheme, rest, out, size) && is_right(out))
+		return strcmp(out, piece) != 0;
+	(void)snprintf(out, size, "%s", scheme->example);
+	return choice_find(scheme->ours, word) < 0;
+}
+
+/* Parameters of other programs' URLs, and a hint on each. */
+static const struct {
+	const char *words, *hint;
+} parameters[] = {
+	{ "db|database", "the database follows the host, as in redis://HOST:6379/1" },
+	{ "ssl|tls|ssl_cert_reqs|ssl_check_hostname",
+	  "TLS is the scheme rediss, as in rediss://HOST:6379" },
+	{ "ssl_ca_certs|ssl_cafile|cafile|ca", "the file of authorities is cacert" },
+	{ "password|pass|auth|token|pwd",
+	  "the password stands before the host, as in redis://:PASSWORD@HOST:6379" },
+	{ "user|username",
+	  "the user stands before the host, as in redis://USER:PASSWORD@HOST:6379" },
+	{ "timeout|connect_timeout|socket_timeout|socket_connect_timeout|dial_timeout|read_timeout",
+	  "how long connecting and each reply may take is --connect-timeout" },
+	{ "master|service|mymaster|master_name|sentinelmasterid|mastername",
+	  "the service follows the hosts, as in redis+sentinel://HOST:26379/SERVICE" },
+};
+
+/* Find the hint for the parameter that the library's reason names. NULL: none. */
+static const char *find_parameter_hint(const char *why)
+{
+	char word[WORD_MAX];
+
+	if (sscanf(why, "the parameter '%31[^']' is unknown", word) != 1)
+		return NULL;
+	for (char *byte = word; *byte != '\0'; byte++)
+		*byte = (char)tolower((unsigned char)*byte);
+	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
+		if (choice_find(parameters[i].words, word) >= 0)
+			return parameters[i].hint;
+	return NULL;
 }
 
 /* Replace the library's reason for refusing a piece of the value, if another reason is more probable. */
 static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
 {
-	const char *suggested = NULL;
+	const char *suggested = find_parameter_hint(why), *example = strstr(why, ", an example is");
+	char url[URL_MAX], shown[URL_MAX];
+	size_t len = example != NULL ? (size_t)(example - why) : strlen(why);
 
 	if (*piece == '"' || *piece == '\'')
 		suggested = "quotes are no part of a URL; leave them out";
@@ -55,15 +194,13 @@ static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_M
 		suggested = "a comment needs a line of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
 		suggested = "a blank in a user or password is written %20";
-	else if (strstr(why, "parameter 'db' is unknown") != NULL)
-		suggested = "the database follows the host, as in redis://HOST:6379/1";
-	else if (strstr(why, "parameter 'ssl' is unknown") != NULL ||
-		 strstr(why, "parameter 'tls' is unknown") != NULL)
-		suggested = "TLS is the scheme rediss, as in rediss://HOST:6379";
-	else if (suggest_scheme(piece, why))
-		return;
-	if (suggested != NULL)
+	if (suggested != NULL) {
 		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", suggested);
+	} else if (suggest_url(piece, url, sizeof(url))) {
+		rlock_url_hide_password(url);
+		(void)snprintf(why + len, RLOCK_ERROR_MAX - len, "; try: %s",
+			       rlock_escape(url, strlen(url), shown, sizeof(shown)));
+	}
 }
 
 enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_ERROR_MAX])

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/minmax.h"
 #include "base/message.h"
 #include "lib/rlock.h"
 #include "options/table.h"
@@ -253,58 +252,6 @@ size_t usage_count(char *const *words)
 	while (words != NULL && words[count] != NULL)
 		count++;
 	return count;
-}
-
-/* ---- the word that was meant ---- */
-
-#define WORD_MAX 32
-
-/* Whether two letters are the same, in capitals or not. */
-static bool is_same(char a, char b)
-{
-	return tolower((unsigned char)a) == tolower((unsigned char)b);
-}
-
-/*
- * The edit distance of Damerau and Levenshtein. rows[i][j]: the distance between the first i letters of a and the first
- * j of b.
- */
-static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t rows[WORD_MAX + 1][WORD_MAX + 1];
-
-	for (size_t i = 0; i <= a_len; i++) {
-		for (size_t j = 0; j <= b_len; j++) {
-			size_t *distance = &rows[i][j];
-
-			if (i == 0 || j == 0) {
-				*distance = i + j;
-				continue;
-			}
-			*distance = rows[i - 1][j - 1] + !is_same(a[i - 1], b[j - 1]);
-			*distance =
-				min_size(*distance, min_size(rows[i - 1][j], rows[i][j - 1]) + 1);
-			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
-			    is_same(a[i - 2], b[j - 1]))
-				*distance = min_size(*distance, rows[i - 2][j - 2] + 1);
-		}
-	}
-	return rows[a_len][b_len];
-}
-
-/* A word is near if the distance is at most two edits, and at most one edit for each three letters of the word. */
-void nearest_try(struct nearest *nearest, const char *word)
-{
-	size_t typed_len = strlen(nearest->typed), len = strlen(word), distance;
-
-	if (typed_len > WORD_MAX || len > WORD_MAX)
-		return;
-	distance = edit_distance(nearest->typed, typed_len, word, len);
-	if (distance > 2 || 3 * distance > len ||
-	    (nearest->word != NULL && distance >= nearest->distance))
-		return;
-	nearest->word = word;
-	nearest->distance = distance;
 }
 
 /* ---- the help, which argtable could not print: it knows no default values and no groups ---- */

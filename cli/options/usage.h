@@ -1,5 +1,5 @@
 /*
- * Show the user's words in messages; build command lines to copy; find the nearest word; print the help.
+ * Show the user's words in messages; build command lines to copy; print the help.
  */
 #ifndef USAGE_H
 #define USAGE_H
@@ -82,18 +82,6 @@ void usage_line_add_names(struct usage_line *line, const struct rlock_name *name
 
 /* The number of words before the NULL; 0 if words is NULL. */
 size_t usage_count(char *const *words);
-
-/* ---- the word that was meant ---- */
-
-/* The search for the word nearest to a mistyped one. Initialise typed, and the rest with zero. */
-struct nearest {
-	const char *typed;
-	/* nearest word so far; NULL: none is near */
-	const char *word;
-	size_t distance;
-};
-
-void nearest_try(struct nearest *nearest, const char *word);
 
 /* ---- the help of a verb, and the exit codes, which the help of rlock as a whole prints as well ---- */
 

@@ -281,8 +281,9 @@ static bool hosts_read(struct parsing *parsing, struct part authority)
 
 		(void)part_skip(&authority, "@");
 		if (part_contains(authority, '@'))
-			return parsing_fail(parsing,
-					    "an '@' in a user or password is written %%40");
+			return parsing_fail(
+				parsing,
+				"an '@', '/', '?' or '#' in a password is written %%40, %%2F, %%3F or %%23");
 		if (!userinfo_read(parsing, userinfo))
 			return false;
 	}
@@ -443,20 +444,6 @@ static bool scheme_find(struct part word, struct rlock_url *url)
 	return false;
 }
 
-/* An example URL for a scheme of other programs, or for any unknown scheme. */
-static const char *example_of(struct part word)
-{
-	if (is_word(word, "sentinel") || is_word(word, "redis-sentinel"))
-		return "redis+sentinel://HOST:26379/SERVICE";
-	if (is_word(word, "rediss-sentinel"))
-		return "rediss+sentinel://HOST:26379/SERVICE";
-	if (is_word(word, "cluster") || is_word(word, "redis-cluster"))
-		return "redis+cluster://HOST:6379";
-	if (is_word(word, "rediss-cluster"))
-		return "rediss+cluster://HOST:6379";
-	return URL_EXAMPLE;
-}
-
 /* Read the scheme, the ':' and the "//", which local: does not have. */
 static bool scheme_read(struct parsing *parsing, struct part *rest)
 {
@@ -465,8 +452,9 @@ static bool scheme_read(struct parsing *parsing, struct part *rest)
 	enum rlock_scheme scheme = parsing->url->scheme;
 
 	if (!is_known && strncmp(rest->text, "://", 3) == 0)
-		return parsing_fail(parsing, "the scheme '%s' is unknown, an example is %s",
-				    parsing_quote(parsing, word), example_of(word));
+		return parsing_fail(parsing,
+				    "the scheme '%s' is unknown, an example is " URL_EXAMPLE,
+				    parsing_quote(parsing, word));
 	if (!is_known)
 		return parsing_fail(parsing, "the scheme is missing, an example is " URL_EXAMPLE);
 	if (!part_skip(rest, ":"))
@@ -489,8 +477,9 @@ static bool address_part_read(struct parsing *parsing, struct part *rest)
 		return true;
 	/* If the path has an '@', the password contains a character that ended the hosts: explain that instead. */
 	return parsing->status == RLOCK_EINVAL && part_contains(path, '@') &&
-	       parsing_fail(parsing,
-			    "a '/', '?' or '#' in a password is written %%2F, %%3F or %%23");
+	       parsing_fail(
+		       parsing,
+		       "an '@', '/', '?' or '#' in a password is written %%40, %%2F, %%3F or %%23");
 }
 
 static bool parse(struct parsing *parsing)

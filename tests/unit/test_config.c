@@ -49,6 +49,11 @@ static const struct {
 	{ "url = \"redis://ci:" SECRET "@h\"\n", 1, "write the value without quotes" },
 	{ "url = redis://ci:" SECRET " two@h\n", 1,
 	  "a blank in a user or password is written %20" },
+	{ "host = h\n", 1, "no such option; try: url = redis://127.0.0.1:6379" },
+	{ "port = 6379\n", 1, "no such option; try: url = redis://127.0.0.1:6379" },
+	{ "export RLOCK_URL=redis://h\n", 1, "no such option; try: url = redis://127.0.0.1:6379" },
+	{ "RLOCK_WAIT=5m\n", 1, "no such option; try: wait" },
+	{ "url = tls://h\n", 1, "try: rediss://h" },
 	/* options that are given twice, or exclude each other */
 	{ "ttl = 3s\ndb = 0\nttl = 4s\n", 3, "ttl" },
 	{ "db = 0\nno-wait = yes\nwait = 3s\n", 3, "wait" },

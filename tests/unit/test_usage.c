@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "options/usage.h"
+#include "base/choice.h"
 
 #include "program.h"
 #include "unit.h"
@@ -349,8 +349,8 @@ static const struct {
 	{ "-t --pass " SECRET " a", "the verb comes first; see 'rlock help': --ttl needs a value" },
 	{ "--password-file f a touch ran", "try: rlock run --password-file f a -- touch ran, or" },
 	{ "-h db run a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
-	{ "run -u redis-sentinel://db/main a -- touch ran", "redis+sentinel://HOST:26379/SERVICE" },
-	{ "run -u redis-cluster://db a -- touch ran", "redis+cluster://HOST:6379" },
+	{ "run -u redis-sentinel://db/main a -- touch ran", "try: redis+sentinel://db/main\n" },
+	{ "run -u redis-cluster://db a -- touch ran", "try: redis+cluster://db\n" },
 	{ "run --username me a -- touch ran", "the server is -u redis://USER@HOST:PORT\n" },
 	/* an @ alone does not make a password */
 	{ "run -u redis://127.0.0.1:1 deploy@web1 'https://ci/job?id=5' --note me@host true",
@@ -491,6 +491,36 @@ static const struct {
 	{ "run -u %s a -- touch ran",
 	  "the scheme is missing; try: unix://%s\n",
 	  { "/run/r.sock" } },
+	{ "run -u %s://h:6380/1 a -- touch ran",
+	  "the scheme '%s' is unknown; try: rediss://h:6380/1\n",
+	  { "tls", "redis+tls", "redis+ssl", "valkey+ssl", "https" } },
+	{ "run -u %s://h a -- touch ran",
+	  "the scheme '%s' is unknown; try: redis://h\n",
+	  { "http", "tcp", "reddis", "Http" } },
+	{ "run -u %s://h a -- touch ran",
+	  "try: rediss+sentinel://h/SERVICE\n",
+	  { "rediss+sentinel", "rediss-sentinel" } },
+	{ "run -u %s a -- touch ran",
+	  "try: redis+sentinel://h:26379,i/SERVICE/0\n",
+	  { "redis-sentinel://h:26379,i/0" } },
+	{ "run -u %s a -- touch ran",
+	  "try: redis+sentinel://HOST:26379/SERVICE\n",
+	  { "redis-sentinel://h/0#mymaster" } },
+	{ "run -u %s a -- touch ran",
+	  "try: unix:///run/r.sock\n",
+	  { "unix://run/r.sock", "unix:run/r.sock", "unix:/run/r.sock",
+	    "redis+socket:///run/r.sock" } },
+	{ "run -u %s a -- touch ran",
+	  "; try: redis://%s\n",
+	  { "localhost", "127.0.0.1:6379/0", "redis", "redis:6379", "valkey:6379" } },
+	{ "run -u %s a -- touch ran", "try: redis://h\n", { "redis:h", "redis:/h" } },
+	{ "run -u %s a -- touch ran", "; try: local:\n", { "local", "local://" } },
+	{ "run -u redis://h?%s=x a -- touch ran",
+	  "the password stands before the host, as in redis://:PASSWORD@HOST:6379\n",
+	  { "password", "auth" } },
+	{ "run -u redis://h?%s=5s a -- touch ran",
+	  "is --connect-timeout\n",
+	  { "timeout", "socket_timeout", "Timeout" } },
 	{ "run -u 'redis://ci:%s two@h' a -- touch ran",
 	  "a blank in a user or password is written %20",
 	  { SECRET, "63" } },
@@ -602,7 +632,8 @@ static const struct {
 	    "redis:/ci:" SECRET "@h", "ci:" SECRET "@h", "redis://ci:" SECRET,
 	    "redis://ci:" SECRET "/@h", "redis://ci:" SECRET "%@h", "redis://h?password=" SECRET,
 	    "redis://h?db=1&user=ci&token=" SECRET, "redis:h?auth=" SECRET, SECRET "@h",
-	    "redis//" SECRET "@h", "redis://h " SECRET "@h" } },
+	    "redis//" SECRET "@h", "redis://h " SECRET "@h", "tls://ci:" SECRET "@h",
+	    "tls://" SECRET "@h", "redis:ci:" SECRET "@h", "unix://u:" SECRET "@/run/s" } },
 	{ "run -u '%s' a true",
 	  NULL,
 	  { "redis://ci:" SECRET "@h", SECRET "@h", "redis://h?auth=" SECRET } },
