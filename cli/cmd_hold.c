@@ -115,9 +115,9 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 		report_held_by_root(opts, names, process);
 	else
 		message_error(
-			"%s: not held by %s or its ancestors; name the process with --pid PID, or "
-			"the owner with --owner ID",
-			names, process);
+			"%s: not held by %s or its ancestors; name %sthe owner with --owner ID; "
+			"to end another holder: rlock stop NAME",
+			names, process, opts->pid != 0 ? "" : "the process with --pid PID, or ");
 	return EXIT_NOT_HELD;
 }
 

@@ -894,7 +894,8 @@ static void report_none(const struct opts *opts, FILE *out)
 		(void)fprintf(out, "ok: no lock is held for %s or longer\n",
 			      duration_print(opts->held_for_ms, age));
 	else if (opts->held_for_ms < 0)
-		message_info("%s: no lock is held", names_show_one(opts, 0, pattern));
+		message_info("%s: no lock %s held", names_show_one(opts, 0, pattern),
+			     opts->name_count > 0 ? "that matches this pattern is" : "is");
 }
 
 static int print_list(const struct opts *opts, struct rlock_conn *conn, FILE *out)

@@ -114,13 +114,13 @@ static int report_not_found(const struct opts *opts)
 								   &text, 1 });
 		free(text);
 	} else {
-		message_error_of_lock("%s: command not found%s", shown,
-				      strcmp(program, "--") == 0
-					      ? ": COMMAND begins with '--'; leave it out"
-				      : program[0] == '\0' ? ": is a variable empty?"
-				      : strchr(program, '/') == NULL
-					      ? ": no directory of PATH has it; give its path"
-					      : "");
+		message_error_of_lock(
+			"%s: command not found%s", shown,
+			strcmp(program, "--") == 0 ? ": COMMAND begins with '--'; leave it out"
+			: program[0] == '\0'       ? ": is a variable empty?"
+			: strchr(program, '/') == NULL
+				? ": no directory of PATH has it, and no function of the shell is called; give its path"
+				: "");
 		return EXIT_NOT_FOUND;
 	}
 	message_error_of_lock("%s: command not found: %s; try: %s", shown,

@@ -29,6 +29,8 @@ make_locks() {
 	run -0 --separate-stderr rlock status
 	assert_output ''
 	assert_equal "$stderr" 'rlock: *: no lock is held'
+	run -0 --separate-stderr rlock list locks
+	assert_equal "$stderr" 'rlock: locks: no lock that matches this pattern is held'
 	run -0 rlock list -q --json
 	assert_output '{"locks":[],"complete":true}'
 	rlock list --metrics >text

@@ -13,7 +13,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 @test "unlock and renew that find no lock of the caller exit with 1, and propose --pid, --owner or sudo's --preserve-env" {
 	run -1 bash -c 'rlock lock --pid $$ a; rlock unlock a || exit 9; rlock unlock a; exit'
-	assert_output --regexp 'rlock: a: not held by this process or its ancestors; .*--pid PID.*--owner ID$'
+	assert_output --regexp 'rlock: a: not held by this process or its ancestors; .*--pid PID.*--owner ID; to end another holder: rlock stop NAME$'
 	hold_by_foreign_client a
 	run -1 rlock renew --pid $$ a
 	assert_output --partial " not held by process $$ or its ancestors; "
