@@ -16,6 +16,8 @@
 #define SHORT_TIMEOUT_MS 150
 
 enum disturbance disturbance;
+/* from disturb() to undisturb() */
+static bool is_disturbed;
 unsigned long cuts;
 struct rlock_conn *conn, *steady_conn;
 
@@ -142,6 +144,7 @@ struct rlock_conn *disturb(void)
 	if (world.is_moving)
 		disturbance = STOPPED;
 	state.right = "";
+	is_disturbed = true;
 	switch (disturbance) {
 	case DENIED:
 	case DENIED_TO_USER:
@@ -167,6 +170,7 @@ struct rlock_conn *disturb(void)
 
 void undisturb(void)
 {
+	is_disturbed = false;
 	if (disturbance == FULL)
 		server_do(world.at, "CONFIG SET maxmemory 0");
 	else if (disturbance == DENIED || disturbance == DENIED_TO_USER)
@@ -189,6 +193,20 @@ void reconnect(void)
 	for (size_t i = 0; i < COUNT_OF(all); i++)
 		for (int tries = 0; tries < 3 && rlock_conn_ping(all[i]) != RLOCK_OK;)
 			tries++;
+}
+
+/*
+ * Called before each request of the library. A request that fails half-way is undone by the next one, which a client that is
+ * killed does not send. So check what each request has left, if it can fail half-way.
+ */
+static void check_between_requests(void *ctx, const char *server, const char *step)
+{
+	(void)ctx;
+	(void)server;
+	(void)step;
+	if (is_disturbed &&
+	    (disturbance == DENIED || disturbance == DENIED_TO_USER || disturbance == FULL))
+		check_ttls(world.at);
 }
 
 const char *disturbance_word(void)
@@ -220,12 +238,14 @@ void new_user_connection(void)
 {
 	rlock_conn_free(user_conn);
 	user_conn = conn_new("limited:secret@", 20000, -1);
+	rlock_conn_set_trace(user_conn, check_between_requests, NULL);
 }
 
 void disturb_begin(void)
 {
 	state.right = "";
 	conn = conn_new("", 20000, -1);
+	rlock_conn_set_trace(conn, check_between_requests, NULL);
 	steady_conn = conn_new("steady:secret@", 20000, -1);
 	short_conn = conn_new("", SHORT_TIMEOUT_MS, -1);
 	new_user_connection();

@@ -324,9 +324,14 @@ static const struct choice semaphore_choices[] = {
 	{ 4, step_lose_permit },
 };
 
+bool has_java_clients(void)
+{
+	return topology == SINGLE;
+}
+
 bool step_java(void)
 {
-	if (topology != SINGLE)
+	if (!has_java_clients())
 		return false;
 	/* Choose up to eight times: each of these steps is possible only in some states of the lock. */
 	for (int tries = 0; is_fair() && tries < 8; tries++)

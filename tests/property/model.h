@@ -242,6 +242,8 @@ struct relied *rely_on(struct rlock_hold *handle, enum rlock_kind of_kind, int64
 void extend_hold(struct relied *hold);
 /* Check all invariants on each server. */
 void check_all(void);
+/* Check that each key of the server has a TTL, except for those to which Redisson gives none. */
+void check_ttls(struct server *server);
 
 #define SLOTS_MAX 64
 /* Whether each permit of this hold lasts for at least left_ms more. */
@@ -333,6 +335,8 @@ const char *any_waiting_owner(void);
 
 /* ---- java.c: what Redisson's clients do with a fair lock and a semaphore ---- */
 
+/* Whether this run has clients of Redisson's. */
+bool has_java_clients(void);
 bool step_java(void);
 /* Whether the head of the queue is a live waiter of Redisson's: if the lock is free, only that waiter may acquire it. */
 bool is_javas_turn(void);
