@@ -6,6 +6,7 @@
 
 load ../lib/usual
 load ../lib/clusters
+load ../lib/proxying
 
 # The names a, b and c belong to three different nodes.
 setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
@@ -143,6 +144,25 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	thaw_nodes
 	wait_until 20 cluster_is_up
 	assert [ ! -e begun ]
+	wait_until 5 cluster_is_empty
+}
+
+# No reply about "b" arrives, so the waiter returns "a", and tries both again and again.
+@test "a waiter releases a later slot whose reply was lost when an earlier slot becomes busy" {
+	local first
+	first=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
+	# Let the node know the script: otherwise it would not carry out a request whose reply is lost.
+	run -0 rlock run b -- true
+	start_proxy_between tcp:127.0.0.1:0 "tcp:127.0.0.1:$(port_of "$(node_of b)")"
+	proxy drop-reply 'redisson_lock_token:{b}' 1000
+	in_background rlock run -t 10m -w 60s -u "$first" --cluster-map "127.0.0.1:$(port_of "$(node_of b)")=${LISTENED#tcp:}" a b -- touch begun
+	wait_until 10 at_node_of b is_held b
+	run -0 rlock lock --owner another --lease 5m -w 30s a
+	wait_until 10 at_node_of b is_free b
+	kill "$PID"
+	ended_with 143
+	assert [ ! -e begun ]
+	rlock unlock --owner another a
 	wait_until 5 cluster_is_empty
 }
 

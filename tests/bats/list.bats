@@ -147,7 +147,7 @@ make_locks() {
 @test "list with several servers reads a lock again when the server has dropped the script, also over a new connection" {
 	acquire lock ci a
 	acquire lock ci b
-	local other=$RLOCK_URL?db=1
+	local other="$RLOCK_URL?db=1"
 	start_proxy
 	proxy denial 'NOSCRIPT No matching script.'
 	proxy deny "$ACQUIRE"

@@ -284,6 +284,21 @@ crash_at_known_end() {
 	wait_until 5 on_each no_keys
 }
 
+# Server 3 grants each attempt of the waiter, but no reply of it arrives.
+@test "a waiter does not keep the lock on a server whose reply is late" {
+	local count
+	start_proxy_to 3
+	on 1 hold_by_foreign_client a
+	count=$(on 3 calls_of evalsha)
+	proxy_to 3 hold-reply "$ACQUIRE" 1000
+	in_background rlock run -t 10m -w 60s a -- touch ran
+	wait_until 10 eval '[ "$(on 3 calls_of evalsha)" -gt "$count" ]'
+	wait_until 5 on 3 is_free a
+	kill "$PID"
+	ended_with 143
+	[ ! -e ran ]
+}
+
 @test "a release that a slow server carries out while another one is down is not reported as a loss" {
 	start_proxy_to 1
 	start_proxy_to 2
