@@ -14,7 +14,7 @@ without_each() {
 	local row rows=0 RIGHT NAME URL
 	read_all_rights
 	for row in "${!RIGHTS[@]}"; do
-		RIGHT=${RIGHTS[row]} NAME=nightly-$row- URL=$(url_of "user-$row")
+		RIGHT=${RIGHTS[row]} NAME=nightly-${row}x URL=$(url_of "user-$row")
 		# Skip +eval: without it nothing works until the server knows the scripts. password_rights.bats tests that.
 		[ "$RIGHT" != +eval ] || continue
 		# shellcheck disable=SC2068
