@@ -11,8 +11,8 @@
 #include "log/event_log.h"
 
 /*
- * Most signals or records that are read in one iteration, because a flood of them must not keep the loop from its other
- * work.
+ * Most signals that a loop reads in one iteration, and most records from the front, because a flood of them must not keep
+ * the loop from its other work. Records from the renewer have no limit: it sends one only for a line or a wake-up.
  */
 #define DIALOG_AT_ONCE 64
 

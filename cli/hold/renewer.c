@@ -458,7 +458,7 @@ static void read_signals(struct renewer *renewer)
 {
 	struct os_signal info;
 
-	while (signals_read(&info)) {
+	for (int i = 0; i < DIALOG_AT_ONCE && signals_read(&info); i++) {
 		bool is_hang_up = info.number == SIGHUP && info.is_from_kernel;
 
 		if (info.number == SIGCHLD)

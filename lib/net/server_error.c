@@ -1,6 +1,6 @@
 /*
- * Interpret error replies of the server: a status, and a message with a remedy. Some other files only react to one word of an error:
- * NOSCRIPT (lib/request.c), MOVED and ASK (topology.c), "unknown command" (session.c, command.c).
+ * Interpret error replies of the server: a status, and a message with a remedy. Some other files only react to one word of an error,
+ * such as NOSCRIPT (lib/request.c), MOVED and ASK (topology.c), CLUSTERDOWN (connection.c), or "unknown command" (session.c).
  */
 #include <ctype.h>
 #include <stdio.h>
