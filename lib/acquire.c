@@ -1037,7 +1037,7 @@ enum rlock_status rlock_probe(struct rlock_conn *conn, struct rlock_hold *hold,
 	}
 	/* After a failure a request may be open, or the state of a stream unknown: close all streams. */
 	if (status != RLOCK_OK && status != RLOCK_BUSY)
-		rlock_conn_after_fork_child(conn);
+		rlock_conn_close_streams(conn);
 out:
 	waiter_free(&waiter);
 	return status;

@@ -186,7 +186,7 @@ void rlock_conn_set_trace(struct rlock_conn *conn, rlock_trace_fn trace, void *c
 	}
 }
 
-void rlock_conn_after_fork_child(struct rlock_conn *conn)
+void rlock_conn_close_streams(struct rlock_conn *conn)
 {
 	for (size_t i = 0; i < conn->connection_count; i++)
 		rlock__connection_close(conn->connections[i]);

@@ -29,7 +29,7 @@
  * All times are milliseconds; a deadline is a time on the clock of rlock_now_ms(). A connection and its holds belong to
  * one thread at a time. The only globals are OpenSSL's functions, which the library looks up once, under a mutex. The library
  * never prints, forks, exits or touches signals, and causes no SIGPIPE. After fork() the child calls
- * rlock_conn_after_fork_child() on each connection of the thread that forked, and does not touch connections of other threads.
+ * rlock_conn_close_streams() on each connection of the thread that forked, and does not touch connections of other threads.
  */
 #ifndef RLOCK_H
 #define RLOCK_H
@@ -291,10 +291,11 @@ RLOCK_API void rlock_conn_set_events(struct rlock_conn *conn, int fd, bool (*on_
 				     void *ctx);
 
 /*
- * In the child of a fork(): close the copy of the parent's stream without sending a byte. The next request opens a stream of the
- * child's own. Call this before any other function for the connection, rlock_conn_free() included.
+ * Close this process's streams to the servers without sending a byte. The next request opens new ones. After a fork() only one of
+ * the two processes may use the streams. The other one, in most programs the child, calls this before any other function for the
+ * connection, rlock_conn_free() included.
  */
-RLOCK_API void rlock_conn_after_fork_child(struct rlock_conn *conn);
+RLOCK_API void rlock_conn_close_streams(struct rlock_conn *conn);
 
 /* Called at each step of the library (connected, request sent, ...) with the server concerned; NULL: not called. */
 typedef void (*rlock_trace_fn)(void *ctx, const char *server, const char *step);

@@ -155,7 +155,7 @@ static bool fork_renewer(struct front *front)
 	}
 	/* With -n the probe has opened the connection. The renewer continues with it, so close our copy. */
 	if (front->lease->opts->wait_ms == 0)
-		rlock_conn_after_fork_child(front->args->conn);
+		rlock_conn_close_streams(front->args->conn);
 	front->due_ms[DUE_FORK] = INT64_MAX;
 	front->due_ms[DUE_ITERATION] = lease_overdue_ms(front->lease);
 	front->iteration = ITERATION_DUE;

@@ -554,11 +554,11 @@ static bool is_waiting_futile(const struct renewer *renewer)
 static void check_descriptor(struct renewer *renewer)
 {
 	const struct hold_args *args = renewer->args;
-	bool is_stop_requested = os_is_ready(renewer->close_watch_fd);
+	bool was_one_closed = os_is_ready(renewer->close_watch_fd);
 
-	if (!is_stop_requested && !hold_events_take_due(renewer->events, DUE_DESCRIPTOR))
+	if (!was_one_closed && !hold_events_take_due(renewer->events, DUE_DESCRIPTOR))
 		return;
-	if (is_stop_requested)
+	if (was_one_closed)
 		os_drain_fd(renewer->close_watch_fd);
 	renewer->has_closed =
 		renewer->has_closed ||

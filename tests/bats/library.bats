@@ -56,7 +56,7 @@ compile() {
 	assert_output $'acquire: ok\nok\nrenew: enet'
 }
 
-@test "after rlock_conn_after_fork_child the child has a connection of its own, and child and parent both renew the hold" {
+@test "after rlock_conn_close_streams the child has a connection of its own, and child and parent both renew the hold" {
 	compile fork
 	run -0 ./fork "$RLOCK_URL"
 	# The child must open one new connection, and the parent must keep its own.

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	pid = fork();
 	if (pid == 0) {
 		process = "child";
-		rlock_conn_after_fork_child(conn);
+		rlock_conn_close_streams(conn);
 	}
 	for (int i = 0; i < RENEWALS; i++)
 		check(renew(conn, hold) == RLOCK_OK, "it is renewed");
