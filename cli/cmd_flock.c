@@ -26,8 +26,6 @@
 #include "sys/signals.h"
 #include "verbs.h"
 
-#define NAME_MAX_LEN 512
-
 /* Statuses of flock that rlock does not have. */
 enum {
 	FLOCK_CONFLICT = 1,
@@ -471,18 +469,20 @@ char *flock_resolve_path(const char *path)
 	return strdup(to.len > 0 ? to.path : "/");
 }
 
-static bool is_name(const char *path)
+static bool is_name(const char *path, const char **why)
 {
-	return strlen(path) <= NAME_MAX_LEN && strchr(path, '\n') == NULL;
+	const struct rlock_name name = { path, strlen(path) };
+
+	return rlock_name_check(&name, why) == RLOCK_OK;
 }
 
-static int check_name(const char *name)
+static int check_name(const char *path)
 {
-	if (is_name(name))
+	const char *why;
+
+	if (is_name(path, &why))
 		return 0;
-	message_error("the path is no name of a lock: it has more than %d bytes, or a newline; "
-		      "try: rlock write NAME -- COMMAND",
-		      NAME_MAX_LEN);
+	message_error("the path is no name of a lock: %s; try: rlock write NAME -- COMMAND", why);
 	return EXIT_USAGE;
 }
 
@@ -658,6 +658,7 @@ static int lock_descriptor(const struct call *call)
 	static char root[] = "/";
 	struct descriptor descriptor;
 	struct opts opts;
+	const char *why;
 	int code, error = descriptor_read(call->fd, &descriptor);
 
 	if (error != 0)
@@ -686,7 +687,8 @@ static int lock_descriptor(const struct call *call)
 	 * existing hold, or refuses to lock.
 	 */
 	code = load(&opts, call,
-		    descriptor.is_deleted || !is_name(descriptor.path) ? root : descriptor.path);
+		    descriptor.is_deleted || !is_name(descriptor.path, &why) ? root
+									     : descriptor.path);
 	if (code != 0)
 		return code;
 	opts.pid = descriptor.owner;

@@ -191,19 +191,13 @@ static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner
 	return status;
 }
 
-static bool is_id(const char *id)
-{
-	return strlen(id) == RLOCK_HOLD_ID_MAX - 1 &&
-	       strspn(id, "0123456789abcdef") == RLOCK_HOLD_ID_MAX - 1;
-}
-
 static enum rlock_status set_id(struct rlock_hold *hold, const char *id)
 {
 	enum rlock_status status = RLOCK_OK;
 
 	if (id == NULL)
 		status = rlock_hold_id_new(hold->id);
-	else if (is_id(id))
+	else if (rlock_hold_id_is_valid(id))
 		memcpy(hold->id, id, RLOCK_HOLD_ID_MAX);
 	else
 		status = RLOCK_EINVAL;
@@ -429,7 +423,7 @@ static bool ends_with(const char *text, const char *end)
 static bool is_reserved(const char *owner)
 {
 	return strcmp(owner, "mode") == 0 || strcmp(owner, "seen") == 0 ||
-	       ends_with(owner, ":write") || strstr(owner, ":lingering:") != NULL;
+	       ends_with(owner, ":write") || strstr(owner, RLOCK__KEPT) != NULL;
 }
 
 enum rlock_status rlock_owner_check(const char *owner, const char **why)
@@ -445,16 +439,25 @@ enum rlock_status rlock_owner_check(const char *owner, const char **why)
 		reason = "an owner has only letters, digits, '.', '_', '-' and ':'";
 	else if (is_reserved(owner))
 		reason =
-			"an owner can't be 'mode' or 'seen', end in ':write', or contain ':lingering:'";
+			"an owner can't be 'mode' or 'seen', end in ':write', or contain '" RLOCK__KEPT
+			"'";
 	if (reason == NULL)
 		return RLOCK_OK;
 	*why = reason;
 	return RLOCK_EINVAL;
 }
 
+#define HOLD_ID_DIGITS "0123456789abcdef"
+
+bool rlock_hold_id_is_valid(const char *id)
+{
+	return strlen(id) == RLOCK_HOLD_ID_MAX - 1 &&
+	       strspn(id, HOLD_ID_DIGITS) == RLOCK_HOLD_ID_MAX - 1;
+}
+
 enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX])
 {
-	static const char digits[] = "0123456789abcdef";
+	static const char digits[] = HOLD_ID_DIGITS;
 	unsigned char id[(RLOCK_HOLD_ID_MAX - 1) / 2];
 
 	if (getentropy(id, sizeof(id)) < 0)

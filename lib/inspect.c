@@ -113,8 +113,8 @@ static bool is_writer(const struct rlock_name *field)
 
 	return (field->len >= suffix_len &&
 		memcmp(field->text + field->len - suffix_len, WRITE_SUFFIX, suffix_len) == 0) ||
-	       memmem(field->text, field->len,
-		      WRITE_SUFFIX ":lingering:", strlen(WRITE_SUFFIX ":lingering:")) != NULL;
+	       memmem(field->text, field->len, WRITE_SUFFIX RLOCK__KEPT,
+		      strlen(WRITE_SUFFIX RLOCK__KEPT)) != NULL;
 }
 
 static bool finish_holder(const struct rlock_inspection *lock, void *out)

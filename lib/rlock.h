@@ -464,6 +464,8 @@ RLOCK_API int64_t rlock_owner_kept_until_ms(const char *owner, size_t len);
 
 /* A new hold id, 32 hex digits. RLOCK_ESYS: the kernel has no random bytes. */
 RLOCK_API enum rlock_status rlock_hold_id_new(char out[RLOCK_HOLD_ID_MAX]);
+/* Whether id has the form of a hold id. */
+RLOCK_API bool rlock_hold_id_is_valid(const char *id);
 
 /*
  * A process of some machine. pid is a process of the reader's machine only if boot and pid_namespace are the reader's own.

@@ -68,12 +68,6 @@ static bool split(char *word, char *parts[PART_COUNT], size_t lengths[PART_COUNT
 	return true;
 }
 
-bool hold_entry_is_id(const char *text)
-{
-	return strlen(text) == RLOCK_HOLD_ID_MAX - 1 &&
-	       strspn(text, "0123456789abcdef") == RLOCK_HOLD_ID_MAX - 1;
-}
-
 bool hold_entry_parse(char *word, struct hold_entry *out)
 {
 	char *parts[PART_COUNT];
@@ -99,7 +93,8 @@ bool hold_entry_parse(char *word, struct hold_entry *out)
 	out->start = (uint64_t)start;
 	return rlock_kind_parse(parts[PART_KIND], lengths[PART_KIND], &out->kind) &&
 	       rlock_name_check(&out->name, &why) == RLOCK_OK &&
-	       rlock_owner_check(out->owner, &why) == RLOCK_OK && hold_entry_is_id(out->hold_id) &&
+	       rlock_owner_check(out->owner, &why) == RLOCK_OK &&
+	       rlock_hold_id_is_valid(out->hold_id) &&
 	       number_parse(parts[PART_LEASE], &out->lease_ms) && out->lease_ms > 0;
 }
 

@@ -34,7 +34,6 @@ struct hold_entry {
 void hold_entry_write(FILE *out, const struct hold_entry *entry);
 /* Decode a word in place. False: rlock did not write it. */
 bool hold_entry_parse(char *word, struct hold_entry *out);
-bool hold_entry_is_id(const char *text);
 bool hold_entry_is_among(const struct rlock_name *name, const struct rlock_name *names,
 			 size_t count);
 

@@ -131,7 +131,8 @@ static bool parse_name(const char *name, struct hold_file *out)
 		return false;
 	name += strlen(FILE_PREFIX);
 	if (!number_read(&name, &pid) || *name++ != '-' || !number_read(&name, &start) ||
-	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0 || !hold_entry_is_id(name))
+	    *name++ != '-' || pid <= 0 || pid > INT_MAX || start < 0 ||
+	    !rlock_hold_id_is_valid(name))
 		return false;
 	out->pid = (pid_t)pid;
 	out->start = (uint64_t)start;
