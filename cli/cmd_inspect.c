@@ -14,6 +14,7 @@
 #include "base/print.h"
 #include "base/units.h"
 #include "caller.h"
+#include "holders.h"
 #include "metrics.h"
 #include "options/opts.h"
 #include "options/usage.h"
@@ -33,18 +34,13 @@ static const struct column status_columns[COLUMN_COUNT] = {
 	[NOTE] = { "NOTE", COLUMN_WHOLE },   [OWNER] = { "OWNER", COLUMN_BELOW },
 };
 
-static bool is_kept(const struct rlock_holder *holder)
-{
-	return holder->record.purpose == RLOCK_PURPOSE_KEPT;
-}
-
 static const char *holder_role(const void *object)
 {
 	const struct rlock_holder *holder = object;
 
-	if (holder->ttl_ms == 0)
+	if (rlock_holder_has_expired(holder))
 		return "expired";
-	if (is_kept(holder))
+	if (holder_is_kept(holder))
 		return "kept";
 	if (holder->kind == RLOCK_READ)
 		return "reader";
@@ -64,7 +60,7 @@ static const char *holder_gone(const void *object)
 
 static const char *holder_kept(const void *object)
 {
-	return is_kept(object) ? "kept" : "";
+	return holder_is_kept(object) ? "kept" : "";
 }
 
 static const char *waiter_dead(const void *object)
@@ -229,7 +225,7 @@ static struct rlock_name without_time(const struct rlock_holder *holder)
 {
 	struct rlock_name owner = holder->owner;
 
-	while (is_kept(holder) && owner.len > 0 && owner.text[owner.len - 1] >= '0' &&
+	while (holder_is_kept(holder) && owner.len > 0 && owner.text[owner.len - 1] >= '0' &&
 	       owner.text[owner.len - 1] <= '9')
 		owner.len--;
 	return owner;
@@ -359,7 +355,7 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 				      duration_print_rough(holder->ttl_ms, time));
 		(void)putc('\n', out);
 	}
-	if (is_kept(holder) && until_ms >= 0 && holder->ttl_ms != 0)
+	if (holder_is_kept(holder) && until_ms >= 0 && !rlock_holder_has_expired(holder))
 		(void)fprintf(out, "  kept by --at-least until %s: its job has ended\n",
 			      wall_clock_print_of(until_ms, time));
 	if (holder->asked_ms >= 0)
@@ -649,26 +645,6 @@ static void print_rows(struct printing *printing)
 		printing->is_out_of_memory = true;
 }
 
-/*
- * The holder that has held the lock for longest; if no age is known, any holder. with_kept false: skip a lock that
- * --at-least keeps, because its job has ended. NULL: there is no such holder.
- */
-static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock, bool with_kept)
-{
-	const struct rlock_holder *oldest = NULL;
-
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		const struct rlock_holder *holder = &lock->holders[i];
-		/* Skip an expired reader if there are other holders. */
-		bool has_expired = holder->ttl_ms == 0 && lock->holder_count > 1;
-
-		if (!has_expired && (with_kept || !is_kept(holder)) &&
-		    (oldest == NULL || holder->held_ms > oldest->held_ms))
-			oldest = holder;
-	}
-	return oldest;
-}
-
 /* Print the note, or the owner if there is no note. Returns the length of the text. */
 static size_t print_note_or_owner(const struct rlock_name *note, const struct rlock_name *owner,
 				  char out[CELL_MAX])
@@ -703,7 +679,7 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 		return;
 	}
 	len = print_note_or_owner(&holder->note, &holder->owner, out);
-	if (is_kept(holder)) {
+	if (holder_is_kept(holder)) {
 		(void)snprintf(out + len, CELL_MAX - len, " (ended, kept by --at-least)");
 		len = strlen(out);
 	}
@@ -713,7 +689,7 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 
 static void add_row(struct printing *printing, const struct rlock_inspection *lock)
 {
-	const struct rlock_holder *holder = oldest_holder(lock, true);
+	const struct rlock_holder *holder = holders_find_oldest(lock, 1, true);
 	/* list shows a lock that is free only if its last holder is remembered. */
 	const struct rlock_last *last = lock->state == RLOCK_STATE_FREE ? lock->last : NULL;
 	const struct rlock_name *last_owner = last != NULL ? &last->owner : NULL;
@@ -763,7 +739,7 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock_inspection *lock = &locks[i];
-		const struct rlock_holder *oldest = oldest_holder(lock, false);
+		const struct rlock_holder *oldest = holders_find_oldest(lock, 1, false);
 
 		/* --held-for skips holds of Java clients, because nobody records when they began. */
 		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))

@@ -19,6 +19,7 @@
 #include "hold/command.h"
 #include "hold/finish.h"
 #include "hold/front.h"
+#include "holders.h"
 #include "log/event_log.h"
 #include "options/opts.h"
 #include "options/usage.h"
@@ -178,30 +179,13 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 /* ---- --complain-after ---- */
 
 /*
- * The oldest holder with a process that could hang. So neither a kept hold, nor that of a Java client, whose age is
- * unknown.
- */
-static const struct rlock_holder *oldest_holder(const struct rlock_inspection *lock,
-						const struct rlock_holder *oldest)
-{
-	for (size_t i = 0; i < lock->holder_count; i++) {
-		const struct rlock_holder *holder = &lock->holders[i];
-
-		if (holder->record.purpose != RLOCK_PURPOSE_KEPT && holder->ttl_ms != 0 &&
-		    holder->held_ms >= 0 && (oldest == NULL || holder->held_ms > oldest->held_ms))
-			oldest = holder;
-	}
-	return oldest;
-}
-
-/*
  * After RLOCK_BUSY: report the oldest holder if it is older than --complain-after. Returns whether it was reported. The
  * busy reply names only one of the holders, so send another request for the age of each.
  */
 static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 {
 	size_t index = rlock_conn_error_name(conn);
-	const struct rlock_holder *oldest = NULL;
+	const struct rlock_holder *oldest;
 	struct rlock_inspection *locks = NULL;
 	char name[NAME_SHOWN_MAX], note[RLOCK_NOTE_MAX], owner[RLOCK_OWNER_MAX];
 	char holder[HOLDER_SHOWN_MAX], held[DURATION_TEXT_MAX], limit[DURATION_TEXT_MAX];
@@ -219,8 +203,8 @@ static bool complain_of_holder(const struct opts *opts, struct rlock_conn *conn)
 		rlock_inspections_free(locks, count);
 		return false;
 	}
-	for (size_t i = 0; i < count; i++)
-		oldest = oldest_holder(&locks[i], oldest);
+	/* A kept lock has no job that could hang. A client of Java's has no known age. */
+	oldest = holders_find_oldest(locks, count, false);
 	is_too_old = oldest != NULL && oldest->held_ms >= opts->complain_after_ms;
 	if (is_too_old) {
 		(void)rlock_escape(oldest->owner.text, oldest->owner.len, owner, sizeof(owner));

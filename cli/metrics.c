@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holders.h"
 #include "metrics.h"
 
 static const struct {
@@ -163,12 +164,6 @@ static bool are_twins(const struct rlock_holder *a, const struct rlock_holder *b
 	return are_equal(&first.user, &second.user) && are_equal(&first.program, &second.program);
 }
 
-/* Whether a reader or a permit has expired: its entry is still on the server, but it holds nothing. */
-static bool has_expired(const struct rlock_holder *holder)
-{
-	return holder->ttl_ms == 0 && holder->kind != RLOCK_PLAIN;
-}
-
 static void add_time(struct metrics *metrics, enum metric metric,
 		     const struct rlock_inspection *lock, const struct rlock_holder *holder,
 		     bool has_owner, int64_t ms)
@@ -194,7 +189,7 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 {
 	bool has_twin = false;
 
-	if (has_expired(holder))
+	if (rlock_holder_has_expired(holder))
 		return;
 	for (size_t i = 0; i < lock->holder_count; i++) {
 		const struct rlock_holder *other = &lock->holders[i];
@@ -205,13 +200,13 @@ static void add_holder(struct metrics *metrics, const struct rlock_inspection *l
 		 * A writer that also reads is two holders with the same owner. Print one sample for both, since
 		 * Prometheus refuses two with the same labels.
 		 */
-		if (other < holder && !has_expired(other) &&
+		if (other < holder && !rlock_holder_has_expired(other) &&
 		    are_equal(&other->owner, &holder->owner))
 			return;
 		has_twin = true;
 	}
 	/* No job holds a lock that --at-least keeps: an alert about jobs that run for too long must not count it. */
-	if (holder->record.purpose != RLOCK_PURPOSE_KEPT)
+	if (!holder_is_kept(holder))
 		add_time(metrics, METRIC_HELD, lock, holder, has_twin, holder->held_ms);
 	add_time(metrics, METRIC_TTL, lock, holder, has_twin, holder->ttl_ms);
 }

@@ -326,17 +326,18 @@ struct memory {
 	char text[];      /* name, server and error, one after the other, each with its NUL */
 };
 
-/*
- * Whether the lock is held. Expired readers and expired permits stay in the lock's keys, but do not count as holders. A holder
- * of a plain lock always counts.
- */
+bool rlock_holder_has_expired(const struct rlock_holder *holder)
+{
+	return holder->ttl_ms == 0 &&
+	       (holder->kind == RLOCK_READ || holder->kind == RLOCK_SEMAPHORE);
+}
+
 static bool is_held(const struct rlock_inspection *inspection)
 {
 	if (inspection->unheld_permits > 0 || inspection->holder_total > inspection->holder_count)
 		return true;
 	for (size_t i = 0; i < inspection->holder_count; i++)
-		if (rlock_kind_is(inspection->holders[i].kind, RLOCK_PLAIN) ||
-		    inspection->holders[i].ttl_ms != 0)
+		if (!rlock_holder_has_expired(&inspection->holders[i]))
 			return true;
 	return false;
 }

@@ -831,7 +831,7 @@ RLOCK_API const char *rlock_client_name(enum rlock_client client);
 	FIELD(NUMBER, count, "count") /* how many holds, or permits, the owner has */              \
 	FIELD(CLIENT, client, "client")                                                            \
 	FIELD(TIME, held_ms, "held_ms")   /* since its first hold */                               \
-	FIELD(TIME, ttl_ms, "ttl_ms")     /* 0: expired, no longer a holder */                     \
+	FIELD(TIME, ttl_ms, "ttl_ms")     /* see rlock_holder_has_expired */                       \
 	FIELD(POSITIVE, token, "token")   /* the fencing token of its first hold */                \
 	FIELD(NUMBERS, slots, "slots")    /* of its permits, as rlock_hold_slots */                \
 	FIELD(BYTES, note, "note")        /* empty: none */                                        \
@@ -844,6 +844,12 @@ struct rlock_holder {
 	enum rlock_kind kind;
 	struct rlock_record record;
 };
+
+/*
+ * Whether the holder has a ttl_ms of 0, and is no longer a holder: a reader, or the owner of a permit. Such a holder stays on the
+ * server until another request removes it. A holder of any other kind holds the lock until the server deletes the key.
+ */
+RLOCK_API bool rlock_holder_has_expired(const struct rlock_holder *holder);
 
 #define RLOCK_WAITER_FIELDS(FIELD)                                                                 \
 	FIELD(BYTES, owner, "owner")                                                               \

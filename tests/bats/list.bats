@@ -270,6 +270,18 @@ while part := stream.recv(65536):
 	assert_output ''
 }
 
+@test "list --held-for leaves out a permit that has expired, also if it is the only one with a holder" {
+	acquire sem one a --permits 2
+	make_older a 7200000
+	# Let Java take the other permit, without a record, and the first one expire.
+	redis decr a >/dev/null
+	redis zadd 'rlock_ends:{a}' 1 "$(redis zrange 'rlock_ends:{a}' 0 0)" >/dev/null
+	run -0 rlock status a
+	assert_line --regexp '^  expired '
+	run -0 rlock list --held-for 1h
+	assert_output 'ok: no lock is held for 1h or longer'
+}
+
 @test "list --held-for and the age of --metrics leave out a lock that --at-least keeps after its job" {
 	rlock run --at-least 1h cooldown -- true
 	run -0 --separate-stderr rlock list --held-for 0

@@ -101,6 +101,14 @@ teardown() {
 	assert_equal "$(redis --raw keys '*' | sort)" "$before"
 }
 
+@test "a write lock that a call cannot acquire is held, although the time for which --at-least keeps it is over" {
+	redis hset nightly mode write one:0:write:lingering:1 1 >/dev/null
+	run -75 rlock write -n nightly -- true
+	run -0 rlock status nightly
+	assert_line --index 0 --regexp '^nightly: write lock, held'
+	assert_line --regexp '^  kept '
+}
+
 @test "status shows the readers of a read lock, each with its TTL or as expired, and the waiting writer" {
 	acquire read one nightly --note first
 	rlock read --owner two --lease 30s nightly
