@@ -317,10 +317,14 @@ static int set_quorum(struct opts *opts)
 	opts->quorum = (size_t)number;
 	if (opts->quorum >= majority && opts->quorum <= opts->url_count)
 		return 0;
-	message_error("%s %s: of %zu servers it takes %zu to %zu: with fewer, two owners "
-		      "could hold the lock at one time",
-		      usage_where(opts, OPT_QUORUM, where), opts->quorum_text, opts->url_count,
-		      majority, opts->url_count);
+	if (opts->url_count == 1)
+		message_error("%s %s: there is one server; give -u for each",
+			      usage_where(opts, OPT_QUORUM, where), opts->quorum_text);
+	else
+		message_error("%s %s: of %zu servers it takes %zu to %zu: with fewer, two owners "
+			      "could hold the lock at one time",
+			      usage_where(opts, OPT_QUORUM, where), opts->quorum_text,
+			      opts->url_count, majority, opts->url_count);
 	return code_of_source(opts, OPT_QUORUM);
 }
 

@@ -53,7 +53,7 @@ static const struct hint {
 	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
 	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
 	{ "-shell|--shell", VERBS_ACQUIRE, OPT_COUNT, "no shell reads COMMAND without it" },
-	{ "--command", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
+	{ "--command|--cmd|--exec", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
 	{ "--nb|--nonblock|--nonblocking|--non-blocking|--skip|--skip-if-locked", VERBS_ACQUIRE,
 	  OPT_NO_WAIT, "not to wait is --no-wait" },
 	{ "--timeout|-timeout", VERBS_ACQUIRE, OPT_WAIT,
@@ -62,9 +62,11 @@ static const struct hint {
 	{ "-t|--grace", VERBS_STOP, OPT_COUNT,
 	  "how long COMMAND has to end is the --grace of the holder, and " WAIT_WHY },
 	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
-	{ "--try", VERBS_ACQUIRE, OPT_NO_WAIT, "to try once is --no-wait, and for longer --wait" },
-	{ "--retry|--retries|--retry-lock", VERBS_ACQUIRE, OPT_WAIT,
-	  "rlock waits, and tries again by itself: how long is --wait" },
+	{ "-W", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "--try|--once", VERBS_ACQUIRE, OPT_NO_WAIT,
+	  "to try once is --no-wait, and for longer --wait" },
+	{ "--retry|--retries|--retry-lock|--tries|--attempts|--delay|--interval|--retry-delay",
+	  VERBS_ACQUIRE, OPT_WAIT, "rlock waits, and tries again by itself: how long is --wait" },
 	{ "-d|--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
 	{ "-b", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY ", and " OTHER_USER_WHY },
 	{ "--become|--become-user|--runas", VERBS_ACQUIRE, OPT_COUNT, OTHER_USER_WHY },
@@ -90,19 +92,30 @@ static const struct hint {
 	  PERMITS_WHY },
 	{ "-j|--jobs|-P|--parallel|--quantity", VERBS_LOCK, OPT_COUNT, SEM_WHY },
 	{ "-f", VERBS_ACQUIRE, OPT_COUNT, SEM_WHY ", and to break a lock is unlock --force" },
-	{ "--id|--unit|--label|--resource", VERBS_ACQUIRE, OPT_NAME,
+	{ "--id|--unit|--label|--resource|--lock|--lock-name|-L|-N", VERBS_NAMES, OPT_NAME,
 	  "the name is a word, or --name" },
 	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
 	  "the time from SIGTERM to SIGKILL is --grace" },
 	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
 	  "how long COMMAND may run is --max-run" },
+	{ "--keep|--min|--hold|--cooldown", VERBS_ACQUIRE, OPT_AT_LEAST,
+	  "how long the lock is kept at least is --at-least" },
+	{ "--env", VERBS_ACQUIRE, OPT_COUNT, "a variable is set by: -- env VAR=VALUE COMMAND" },
+	{ "--message|--comment|--description|--reason|--tag", VERBS_ACQUIRE, OPT_NOTE,
+	  "the text that status shows is --note" },
+	{ "--log-file|--logfile", VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_STOP, OPT_LOG,
+	  "the file is --log FILE" },
+	{ "--silent", VERBS_ALL, OPT_QUIET, "to print errors only is --quiet" },
+	{ "--debug|--trace", VERBS_ALL, OPT_VERBOSE, "to print each step is --verbose" },
 	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL, "the lease, which rlock renews, is --ttl" },
 	{ "--fencing|--token|-token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
 	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
 	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
 	  "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
 	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
-	{ "-t|--ttl", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
+	{ "-t|--ttl|--for", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
+	{ "--older|--older-than|--longer-than|--age", VERBS_LIST, OPT_HELD_FOR,
+	  "only locks that are held for a time are listed by --held-for" },
 	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
 	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
 	{ "-a|--all|--remove-all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
@@ -115,8 +128,9 @@ static const struct hint {
 	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
 	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
 	  "not to check the certificate is --insecure" },
-	{ "--host|-p|--port|--user|--username|--server|--addr|--endpoints|-http-addr", VERBS_ALL,
-	  OPT_URL, "the server is -u redis://USER@HOST:PORT" },
+	{ "--database", VERBS_ALL, OPT_DB, "the number of the database is --db" },
+	{ "--host|-p|--port|--redis|--redis-url|--redis-host|--user|--username|--server|--addr|--endpoints|-http-addr",
+	  VERBS_ALL, OPT_URL, "the server is -u redis://USER@HOST:PORT" },
 	{ "-s", VERBS_ALL, OPT_COUNT, "the server is -u unix:///PATH" },
 	{ "--tls|--ssl", VERBS_ALL, OPT_URL, "TLS is -u rediss://HOST:PORT" },
 	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
@@ -149,9 +163,11 @@ static const struct {
 	{ "with|exec|job|start|mutex|elect|campaign",
 	  "to hold a lock while a command runs: run NAME -- COMMAND" },
 	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
-	{ "queue", "to hold a lock first come, first served: fair NAME -- COMMAND" },
-	{ "shared", "to hold a lock that readers share: read NAME -- COMMAND" },
-	{ "exclusive", "to hold a lock that excludes readers: write NAME -- COMMAND" },
+	{ "queue|fairlock|fair-lock",
+	  "to hold a lock first come, first served: fair NAME -- COMMAND" },
+	{ "shared|readlock|read-lock", "to hold a lock that readers share: read NAME -- COMMAND" },
+	{ "exclusive|writelock|write-lock|wrlock",
+	  "to hold a lock that excludes readers: write NAME -- COMMAND" },
 	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
 	{ "release|free|del|delete|rm|remove",
 	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
@@ -879,13 +895,15 @@ static bool is_number_of_permits(const struct line *line, const struct word *wor
 }
 
 /*
- * Whether the word is an address with a port: "127.0.0.1:6379", "[::1]:1", "localhost:1", "a.example:1".
+ * Whether the word is this machine, or an address with a port: "127.0.0.1:6379", "[::1]:1", "localhost:1", "a.example:1".
  */
-static bool is_host_with_port(const char *word)
+static bool is_address(const char *word)
 {
 	const char *colon = strrchr(word, ':');
 	size_t len = colon != NULL ? (size_t)(colon - word) : 0;
 
+	if (strcmp(word, "localhost") == 0 || strcmp(word, "127.0.0.1") == 0)
+		return true;
 	return len > 0 && is_number(colon + 1) && strpbrk(word, "*?/") == NULL &&
 	       (word[0] == '[' || memchr(word, '.', len) != NULL ||
 		strncmp(word, "localhost:", 10) == 0);
@@ -1040,7 +1058,7 @@ static enum verdict check_name(struct line *line, const struct word *before,
 	char *name = line->words[word->at];
 	enum verdict verdict = RIGHT;
 
-	if (line->set == VERBS_CHECK && is_host_with_port(name))
+	if (line->set == VERBS_CHECK && is_address(name))
 		return reject(
 			why, UNCERTAIN,
 			"'%s' is an address, not a pattern of names; the server is -u redis://%s "
@@ -1436,27 +1454,53 @@ static enum verdict mend_dashes_of_names(struct line *line, char why[SUGGESTION_
 	return MENDED;
 }
 
+/* Whether the last word is the only name, and the path of a program: the name was forgotten, not the COMMAND. */
+static bool is_program_alone(const struct line *line)
+{
+	struct words from = words_of(line);
+	struct word word = { .kind = WORD_UNKNOWN };
+
+	while (words_next(&from, &word))
+		;
+	return line->command == NULL && word.kind == WORD_NAME && count_names(line, 0) == 1 &&
+	       (line->need == COMMAND_NEEDED || lacks_owner(line)) &&
+	       is_path_of_program(word.value);
+}
+
+/* Find the name of a line without one: it may be the value of an option, or stand after "--". */
+static enum verdict find_name(struct line *line, char why[SUGGESTION_MAX])
+{
+	struct word taken;
+
+	if (find_taken_name(line, &taken))
+		return report_taken_name(line, &taken, why);
+	if (usage_count(line->command) < 2 || is_program(line->command[0]))
+		return RIGHT;
+	(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
+	if (!is_program(line->command[1]) || !append_words(line, line->command, 1))
+		return UNCERTAIN;
+	line->command++;
+	return MENDED;
+}
+
 static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 {
-	size_t count = usage_count(line->command), names = count_names(line, 0);
-	bool lacks_name = names == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
+	bool lacks_name = count_names(line, 0) == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
 			  line->need != COMMAND_NONE_BUT_PATTERN;
-	struct word taken;
+	size_t count = usage_count(line->command);
 	enum verdict verdict;
 
 	if (line->command != NULL && !may_have_command(line))
 		return mend_dashes_of_names(line, why);
 	verdict = mend_dashes_place(line, why);
+	if (verdict == RIGHT && lacks_name)
+		verdict = find_name(line, why);
 	if (verdict != RIGHT)
 		return verdict;
-	if (lacks_name && find_taken_name(line, &taken))
-		return report_taken_name(line, &taken, why);
-	if (lacks_name && count > 1 && !is_program(line->command[0])) {
-		(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
-		if (!is_program(line->command[1]) || !append_words(line, line->command, 1))
-			return UNCERTAIN;
-		line->command++;
-		return MENDED;
+	if (is_program_alone(line)) {
+		cut_command(line, line->count - 1);
+		line->has_marked_command = true;
+		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
 	}
 	if (line->need == COMMAND_NEEDED && count == 0) {
 		line->command = template_command;

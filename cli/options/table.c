@@ -297,6 +297,9 @@ static bool is_text(const struct opt *opt, const char *value)
 	"journald|journal|systemd|json|text|debug|info|warn|warning|error|stdout|true|yes|on|"     \
 	"false|no|off|none"
 
+/* Words of other programs for a wait without a limit. */
+#define ENDLESS "-1|INF|Inf|infinite|infinity|forever|never|none|unlimited"
+
 static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
 					char why[RLOCK_ERROR_MAX])
 {
@@ -307,6 +310,8 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 		*field = -1;
 		return RLOCK_OK;
 	}
+	if ((opt->scope & MAY_BE_INF) != 0 && choice_find(ENDLESS, value) >= 0)
+		return value_reject(why, "not a duration; try: inf");
 	if (!duration_parse(value, &number) && notation_translate(value, ours))
 		return value_reject(why, "not a duration; try: %s", ours);
 	if (!duration_parse(value, &number))

@@ -65,7 +65,7 @@ static const struct {
 	{ "url = redis://a\nurl = redis://b\nurl = redis://a\n", 1, "twice" },
 	{ "url = redis://a\nurl = local:\n", 1, "local:" },
 	{ "\nurl = redis://a redis://b redis://c\nquorum = 1\n", 3, "quorum 1: of 3" },
-	{ "quorum = 2\nurl = redis://a\n", 1, "quorum 2: of 1" },
+	{ "quorum = 2\nurl = redis://a\n", 1, "quorum 2: there is one server; give -u for each" },
 	{ "url = redis+cluster://a\ndb = 2\n", 2, "has no database 2" },
 	{ "url = redis://a\ncacert = f\n", 2, "cacert is for TLS" },
 	{ "url = redis://a\nsentinel-user = me\n", 2, "sentinel-user is for sentinels" },
