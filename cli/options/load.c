@@ -15,6 +15,7 @@
 #include "options/load.h"
 #include "options/passwords.h"
 #include "options/servers.h"
+#include "options/suggest.h"
 #include "options/table.h"
 #include "options/usage.h"
 
@@ -84,6 +85,8 @@ static bool setting_of_variable(const struct opts *opts, const char *variable, s
 	       (out->ignored[0] == '\0' || strncmp(variable, "SSL_", 4) != 0);
 }
 
+#define PREFIX "RLOCK_"
+
 /* Whether rlock reads the variable, or sets it for a COMMAND. */
 static bool is_own_variable(const char *name)
 {
@@ -112,7 +115,7 @@ static void see_other_variables(const struct opts *opts,
 
 	for (char **entry = environ; *entry != NULL; entry++) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
-		if (strncmp(name, "RLOCK_", 6) == 0 && !is_own_variable(name))
+		if (strncmp(name, PREFIX, strlen(PREFIX)) == 0 && !is_own_variable(name))
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),
 				       "rlock reads no such variable; give the option, or a line "
 				       "in the configuration file");
@@ -124,6 +127,32 @@ static void see_other_variables(const struct opts *opts,
 			continue;
 		setting.variable = name;
 		see(ctx, &setting);
+	}
+}
+
+/*
+ * Warn of a variable that a user expects to replace an option, if that option is not given: without RLOCK_TIMEOUT the wait
+ * would have no limit.
+ */
+static void warn_of_variables(const struct opts *opts)
+{
+	char name[USAGE_SHOWN_MAX];
+
+	for (char **entry = environ; *entry != NULL; entry++) {
+		const char *option;
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
+		if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_own_variable(name))
+			continue;
+		option = suggest_same((unsigned)opts->verb->set, name + strlen(PREFIX));
+		if (option != NULL &&
+		    table_decided(opts,
+				  (enum opt_id)(table_by_name(VERBS_ALL, option, strlen(option)) -
+						opt_table)) == NULL)
+			message_warning(
+				"%s is set, but rlock reads no such variable; give --%s, or a "
+				"line in the configuration file",
+				name, option);
 	}
 }
 
@@ -377,6 +406,9 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));
 	}
+	/* check shows them as settings. */
+	if (code == 0 && !*is_done && verb->set != VERBS_CHECK)
+		warn_of_variables(opts);
 	if (code == 0 && !*is_done && opts->log != NULL)
 		code = event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
 				       opts->log_format == LOG_JSON);

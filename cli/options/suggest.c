@@ -26,7 +26,7 @@
 #define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
 #define WAIT_WHY "how long to wait is --wait"
 #define LEASE_WHY "the new lease is --lease"
-#define PERMITS_WHY "--permits gives their number"
+#define PERMITS_WHY "the number of permits is --permits"
 #define SEM_WHY "for N holders at a time: sem --permits N NAME -- COMMAND"
 #define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
 #define OTHER_USER_WHY "another user is set by: -- sudo -u USER COMMAND"
@@ -48,7 +48,7 @@ static const struct hint {
 	  EXCLUSIVE_WHY ", and a variable is set by: -- env VAR=VALUE COMMAND" },
 	{ "-x|--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
 	{ "-X", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
-	  "the exit code is not 0 without it, and another one is --conflict-exit-code" },
+	  "the exit code of a busy lock is 75 without it, or that of --conflict-exit-code" },
 	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, "COMMAND inherits no descriptor of rlock" },
 	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
 	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
@@ -245,23 +245,33 @@ static size_t count_beginnings(unsigned verbs, const char *name, const struct op
 	return count;
 }
 
-const char *suggest_option(unsigned verbs, const char *name)
+const char *suggest_same(unsigned verbs, const char *name)
 {
-	char typed[OPTION_MAX] = "--";
-	const char *word = typed + 2;
-	const struct opt *whole = NULL;
-	struct nearest nearest = { .typed = word };
+	char typed[OPTION_MAX];
 	const struct hint *hint;
+	const struct opt *opt;
 
 	(void)snprintf(typed, sizeof(typed), "--%s", name);
 	for (char *byte = typed; *byte != '\0'; byte++)
 		*byte = (char)(*byte == '_' ? '-' : tolower((unsigned char)*byte));
+	opt = table_by_name(verbs, typed + 2, strlen(typed + 2));
+	if (opt != NULL)
+		return opt->name;
 	hint = find_hint(verbs, typed);
 	if (hint != NULL && hint->instead != OPT_COUNT)
 		return opt_table[hint->instead].name;
-	if (usage_is_password(word))
-		return opt_table[OPT_PASSWORD_FILE].name;
-	if (count_beginnings(verbs, word, &whole) == 1)
+	return usage_is_password(typed + 2) ? opt_table[OPT_PASSWORD_FILE].name : NULL;
+}
+
+const char *suggest_option(unsigned verbs, const char *name)
+{
+	const char *same = suggest_same(verbs, name);
+	const struct opt *whole = NULL;
+	struct nearest nearest = { .typed = name };
+
+	if (same != NULL)
+		return same;
+	if (count_beginnings(verbs, name, &whole) == 1)
 		return whole->name;
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if ((opt_table[id].verbs & verbs) != 0)

@@ -32,6 +32,9 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out);
 /* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
+/* The option of these verbs with that name, or that replaces a word of another program: "TIMEOUT". NULL: none. */
+const char *suggest_same(unsigned verbs, const char *name);
+
 /* Guess which long option of these verbs a wrong name stands for; NULL: no option has a similar name. */
 const char *suggest_option(unsigned verbs, const char *name);
 

@@ -56,6 +56,17 @@ with_test_etc() {
 	locks_in 4 env -i HOME="$HOME" LOGNAME=nobody PATH=/usr/bin:/bin SHELL=/bin/sh "$(command -v rlock)" run
 }
 
+@test "a variable named like an option, which rlock does not read, is a warning, unless the option is given" {
+	local not_read='is set, but rlock reads no such variable; give'
+	write_config "url = $SOCKET_URL"
+	run -0 --separate-stderr env RLOCK_TIMEOUT=5m RLOCK_HOST=h RLOCK_HOME=x rlock run a -- true
+	assert_equal "$stderr" "rlock: RLOCK_TIMEOUT $not_read --wait, or a line in the configuration file"
+	RLOCK_WAIT=5m run -0 rlock run -w 9s a -- true
+	assert_output ''
+	RLOCK_WAIT=5m RLOCK_MODE=x run -0 rlock run -n a -- true
+	assert_output ''
+}
+
 @test "an unreadable user's file is an error, unless a server was given" {
 	(as_mode_allows true) || skip 'root reads everything here'
 	unset RLOCK_CONFIG

@@ -132,7 +132,8 @@ static const struct {
 	{ "sem -n 1 --permits 3 x -- touch ran", "-n takes no value ... any name)\n" },
 	/* an abbreviation */
 	{ "sem --permit 3 x -- touch ran", "no such option '--permit'; try: --permits\n" },
-	{ "sem --permits 3 --max 3 x -- touch ran", "'--max': --permits gives their number\n" },
+	{ "sem --permits 3 --max 3 x -- touch ran",
+	  "'--max': the number of permits is --permits\n" },
 	{ "run --max 3 x -- touch ran", "no such option '--max'; try: --max-run\n" },
 	/* a URL is no name, if its scheme is one of ours */
 	{ "check redis://127.0.0.1:1", "try: rlock check -u redis://127.0.0.1:1\n" },
@@ -336,7 +337,7 @@ static const struct {
 	{ "fair -n 3 a -- touch ran", "-n takes no value ... any name)\n" },
 	{ "lock -n=3 a touch ran", "try: rlock sem --permits 3 a -- touch ran\n" },
 	/* syntax of GNU sem */
-	{ "sem -j 3 touch ran", "'-j': --permits gives their number" },
+	{ "sem -j 3 touch ran", "'-j': the number of permits is --permits" },
 	{ "sem --id a --jobs=3 touch ran", "'--id': the name is a word, or --name\n" },
 	/* redis-cli's option for the server */
 	{ "run -h db a -- touch ran", "try: rlock run -u redis://db:6379 a -- touch ran\n" },
