@@ -81,13 +81,12 @@ end
 -- include: next_turn
 -- include: mutex
 
--- Record that the queue was read now, even if the caller does not join it: load_grace measures from this time whether the
--- server had stalled. A server whose memory is full refuses this write. A caller that does not wait ignores that error, so
--- that it still learns whether the lock is held.
+-- Record that the queue was read now by a caller that does not join it: load_grace measures from this time whether the server
+-- had stalled. Use pcall: a server whose memory is full refuses this write, and the caller must learn all the same whether the
+-- lock is held.
 local function record_read(name)
 	if redis.call('EXISTS', name.waiters) == 1 then
-		local write = may_wait and redis.call or redis.pcall
-		write('HSET', name.waiters, LAST_READ, read_now(name))
+		redis.pcall('HSET', name.waiters, LAST_READ, read_now(name))
 	end
 end
 
@@ -100,7 +99,7 @@ end
 -- Whether the caller can acquire a lock that it does not hold.
 local function is_our_turn(name)
 	if not name.is_free or name.head and name.head ~= fresh_owner or is_turn_of_plain(name) then return false end
-	return name.head and has_kept_position(name, fresh_owner) or not must_await_return(name, waits_since_us)
+	return not must_await_return(name, waits_since_us) or name.head and has_kept_position(name, fresh_owner)
 end
 
 local function check(index, name)
@@ -109,15 +108,15 @@ local function check(index, name)
 	if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	record_read(name)
 	prune(name, fresh_owner)
 	-- Wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the lock has expired. A
 	-- waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
-	if name.is_free then
+	name.head = head_of(name)
+	if name.is_free and name.head ~= fresh_owner then
 		remove_unsubscribed_redisson(name, fresh_owner)
 		wake_head(name, fresh_owner)
+		name.head = head_of(name)
 	end
-	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
 	name.is_busy = not name.is_ours and not is_our_turn(name)
@@ -149,7 +148,11 @@ end
 -- The reply for a busy name. It names the holder; or, if the lock is free, the head of the queue, unless that is the caller.
 local function busy_reply(index)
 	local name, since_us, retry_after_ms = names[index], waits_since_us, -1
-	if may_wait then since_us, retry_after_ms = join_all() end
+	if may_wait then
+		since_us, retry_after_ms = join_all()
+	else
+		for _, read in ipairs(names) do record_read(read) end
+	end
 	if has_dead_waiters() then retry_after_ms = 0 end
 	local ttl_ms, holder, holder_note, held_ms = -2, '', '', -1
 	if not name.is_free then

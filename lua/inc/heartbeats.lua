@@ -42,21 +42,27 @@ local function server_run()
 	return known_run
 end
 
--- Read the field LAST_READ, unless this script has done so. Set two times before which no waiter of ours is considered dead.
--- name.grace_until_ms: until then the waiters can send heartbeats, after the server had stalled and could receive none.
--- name.return_until_ms: until then the waiters can connect again, after a failover or a restart.
+-- Read the field LAST_READ, unless this script has done so. Set name.grace_until_ms: until then no waiter of ours is considered
+-- dead, because the server had stalled, and could receive no heartbeats.
 local function load_grace(name)
-	if name.run then return end
-	local last_read_ms, grace_ms, run, return_ms =
+	if name.has_grace then return end
+	local last_read_ms, grace_ms
+	last_read_ms, grace_ms, name.last_run, name.last_return_ms =
 		string.match(redis.call('HGET', name.waiters, LAST_READ) or '', '^(%d+) (%d+) (%S+) (%d+)$')
 	local was_stalled = now_ms() - (tonumber(last_read_ms) or 0) > STALL_MS
-	if not name.grace_until_ms then
-		name.grace_until_ms = was_stalled and now_ms() + GRACE_MS or tonumber(grace_ms)
-	end
+	name.has_grace, name.grace_until_ms = true, name.grace_until_ms or was_stalled and now_ms() + GRACE_MS or tonumber(grace_ms)
+end
+
+-- Set name.run, the run id of this server, and name.return_until_ms: until then no waiter of ours is considered dead, because
+-- after a failover or a restart the waiters must connect again. Call this only where one of the two matters, because INFO takes
+-- as long as ten other commands.
+local function load_run(name)
+	if name.run then return end
+	load_grace(name)
 	name.run = server_run()
-	if name.run == UNKNOWN_RUN then name.run = run or UNKNOWN_RUN end
-	name.return_until_ms = tonumber(return_ms) or 0
-	if run and run ~= UNKNOWN_RUN and run ~= name.run then
+	if name.run == UNKNOWN_RUN then name.run = name.last_run or UNKNOWN_RUN end
+	name.return_until_ms = tonumber(name.last_return_ms) or 0
+	if name.last_run and name.last_run ~= UNKNOWN_RUN and name.last_run ~= name.run then
 		name.return_until_ms = now_ms() + RETURN_MS
 	end
 end
@@ -69,7 +75,7 @@ local function is_subscribed(name, owner) return (count_waiter_subscribers(name,
 local function death_ms(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
 	if not heartbeat then return tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0), false end
-	load_grace(name)
+	load_run(name)
 	-- Ignore the time in a heartbeat of another run: another server's clock may have written it.
 	local is_of_another = heartbeat.run ~= name.run and heartbeat.run ~= UNKNOWN_RUN and name.run ~= UNKNOWN_RUN
 	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
@@ -79,6 +85,10 @@ end
 -- wire: Redisson's deadlines follow the clocks of its clients. So a waiter of Redisson's that is subscribed is alive, whatever
 -- its deadline is.
 local function is_dead(name, owner)
+	local heartbeat = heartbeat_of(name, owner)
+	local left_ms = heartbeat and heartbeat.alive_until_ms - now_ms() or 0
+	-- A waiter of ours is alive that has sent a heartbeat by the clock of this server, and is subscribed.
+	if left_ms > 0 and left_ms <= HEARTBEAT_LIFETIME_MS and is_subscribed(name, owner) then return false end
 	local end_ms, is_ours = death_ms(name, owner)
 	return end_ms <= now_ms() and (is_ours or not is_subscribed(name, owner))
 end

@@ -21,7 +21,7 @@ local BISECTED_TO = 16
 
 -- The new value of the field LAST_READ: it records that a script reads the queue now.
 local function read_now(name)
-	load_grace(name)
+	load_run(name)
 	return table.concat({ digits(now_ms()), digits(name.grace_until_ms), name.run, digits(name.return_until_ms) }, ' ')
 end
 
@@ -55,7 +55,7 @@ end
 -- Whether a waiter in the queue has been subscribed on this run of the server since before the grace time began. Then neither the
 -- queue nor a waiter ahead of this one was lost.
 local function has_kept_position(name, owner)
-	load_grace(name)
+	load_run(name)
 	local heartbeat = heartbeat_of(name, owner)
 	return heartbeat and heartbeat.run == name.run and heartbeat.subscribed_since_ms > 0
 		and heartbeat.subscribed_since_ms < name.grace_until_ms - GRACE_MS

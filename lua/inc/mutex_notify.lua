@@ -12,6 +12,17 @@ local function is_moving(name)
 	return is_elsewhere(redis.pcall('EXISTS', name.lock, name.queue, name.deadlines, name.waiters))
 end
 
+-- Wake the head of the queue of the fair lock.
+local function notify_head(name)
+	prune(name)
+	wake_head(name)
+	-- Reserve the lock for the head: callers for the plain lock are faster, so the head would starve. If prune left dead
+	-- waiters, the head is one of them and gets no turn.
+	local head = not name.has_dead and head_of(name)
+	local heartbeat = head and heartbeat_of(name, head)
+	if heartbeat then give_turn(name, heartbeat.since_us, head) end
+end
+
 -- Wake a waiter for the plain lock, and the head of the queue of the fair lock: waiters of both kinds can wait for the same lock.
 -- wire: Redisson's waiters for a plain lock subscribe to the channel of the lock, each waiter for a fair lock to a channel of its
 -- own.
@@ -23,15 +34,10 @@ local function notify_waiters(name)
 		publish(waiter_channel(name, head_of(name)), WAKE_ONE)
 		return
 	end
+	local is_done, raised = pcall(notify_head, name)
+	if is_done then return end
 	-- A missing right to the queue does not undo the release: report it with the reply.
 	local err = leave_error(name)
+	if not err then error(raised, 0) end
 	publish_error = publish_error or err
-	if err then return end
-	prune(name)
-	wake_head(name)
-	-- Reserve the lock for the head: callers for the plain lock are faster, so the head would starve. If prune left dead
-	-- waiters, the head is one of them and gets no turn.
-	local head = not name.has_dead and head_of(name)
-	local heartbeat = head and heartbeat_of(name, head)
-	if heartbeat then give_turn(name, heartbeat.since_us, head) end
 end

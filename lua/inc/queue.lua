@@ -10,9 +10,9 @@ local function head_of(name) return redis.call('LINDEX', name.queue, 0) end
 -- because the kernel then closes its connection.
 local function has_unsubscribed(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
-	if not heartbeat or heartbeat.subscribed_since_ms == 0 or heartbeat.run ~= server_run() then return false end
-	load_grace(name)
-	return now_ms() >= name.return_until_ms and count_waiter_subscribers(name, owner) == 0
+	if not heartbeat or heartbeat.subscribed_since_ms == 0 or count_waiter_subscribers(name, owner) ~= 0 then return false end
+	load_run(name)
+	return heartbeat.run == server_run() and now_ms() >= name.return_until_ms
 end
 
 -- Whether a waiter is subscribed, and, if it is ours, has been so for HEARTBEAT_LIFETIME_MS. The time matters because after a

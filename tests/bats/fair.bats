@@ -234,3 +234,17 @@ queue_java() {
 	for contender in r2 r3 r4 r5; do kill_contender "$contender"; done
 	redis acl deluser blind >/dev/null
 }
+
+@test "a release by a user who may not remove waiters wakes the head of the queue, but reports a dead waiter that stays" {
+	local url=redis://releaser@127.0.0.1:$PORT
+	redis acl setuser releaser on nopass allkeys allchannels +@all -lrem >/dev/null
+	RLOCK_URL=$url start_holder r0 run a
+	queue_fair_contender r1 a
+	is_woken_by a r1 finish_contenders r0
+	assert_equal "$(grep -c 'not notified' stderr-r0)" 0
+	finish_contenders r1
+	run -0 rlock run -u "$url" a -- redis-cli -s "$SERVER_SOCKET" rpush 'redisson_lock_queue:{a}' "$JAVA_CLIENT:1"
+	assert_line --regexp '^rlock: a: released, but waiters were not notified: .*[+]lrem'
+	redis acl deluser releaser >/dev/null
+	redis del 'redisson_lock_queue:{a}' >/dev/null
+}
