@@ -674,6 +674,11 @@ static void describe_holder(const struct rlock_inspection *lock, const struct rl
 {
 	size_t len;
 
+	if (holder == NULL && lock->unheld_permits > 0) {
+		(void)snprintf(out, CELL_MAX, "a client without a record");
+		return;
+	}
+	/* The server did not show the holders. */
 	if (holder == NULL) {
 		(void)snprintf(out, CELL_MAX, "%zu holders", lock->holder_total);
 		return;

@@ -280,6 +280,8 @@ while part := stream.recv(65536):
 	assert_line --regexp '^  expired '
 	run -0 rlock list --held-for 1h
 	assert_output 'ok: no lock is held for 1h or longer'
+	run -0 rlock list
+	assert_line --regexp '^a +sem +- .* a client without a record$'
 }
 
 @test "list --held-for and the age of --metrics leave out a lock that --at-least keeps after its job" {
