@@ -96,8 +96,11 @@ static const char *find_mistyped_verb(const char *name)
 		       : NULL;
 }
 
-/* Report a word that is no verb. line: the corrected line; NULL: no correction is certain. */
-static int report_no_verb(const char *name, const struct usage_line *line)
+/*
+ * Report a word that is no verb. line: the corrected line; NULL: no correction is certain. why: a mistake in the rest of the
+ * line; NULL: none is known.
+ */
+static int report_no_verb(const char *name, const struct usage_line *line, const char *why)
 {
 	const char *hint = suggest_verb(name);
 	char shown[USAGE_SHOWN_MAX];
@@ -106,6 +109,8 @@ static int report_no_verb(const char *name, const struct usage_line *line)
 	if (line != NULL)
 		message_error("'%s' is not a verb; see 'rlock help', or try: %s", shown,
 			      line->text);
+	else if (why != NULL)
+		message_error("'%s' is not a verb; see 'rlock help': %s", shown, why);
 	else
 		message_error("'%s' is not a verb; %s", shown,
 			      hint != NULL ? hint
@@ -129,7 +134,7 @@ static int help_on(const char *name, enum help_extent extent)
 	} else {
 		mistyped = find_mistyped_verb(name);
 		usage_line(&line, PLAIN("rlock help"), PLAIN(mistyped));
-		return report_no_verb(name, mistyped != NULL ? &line : NULL);
+		return report_no_verb(name, mistyped != NULL ? &line : NULL, NULL);
 	}
 	return output_end(0);
 }
@@ -174,6 +179,9 @@ static bool correct(const struct verb *verb, char **words, size_t count,
 		return false;
 	if (suggestion->is_wrong)
 		return suggestion->has_line;
+	suggestion->is_wrong = suggestion_find_wrong_value(&opts, suggestion->why);
+	if (suggestion->is_wrong)
+		return false;
 	suggestion->has_command = opts.command != NULL;
 	usage_line(&suggestion->line, PLAIN("rlock"), { verb->name, words, opts.word_count });
 	if (opts.command != NULL)
@@ -221,7 +229,7 @@ static int report_unknown_verb(int argc, char **argv)
 	const char *mistyped = find_mistyped_verb(word);
 	const struct verb *verb = mistyped != NULL ? verbs_find(mistyped) : NULL;
 	const struct verb *second = argc > 2 ? verbs_find(argv[2]) : NULL;
-	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain;
+	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain, has_why = false;
 	size_t count = (size_t)argc;
 	struct suggestion suggestion;
 	char shown[USAGE_SHOWN_MAX];
@@ -233,7 +241,7 @@ static int report_unknown_verb(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (suggest_verb(word) != NULL && !is_name)
-		return report_no_verb(word, NULL);
+		return report_no_verb(word, NULL, NULL);
 	/* The verb follows the name: "NAME status". */
 	if (verb == NULL && second != NULL) {
 		char *typed_verb = argv[2];
@@ -241,11 +249,12 @@ static int report_unknown_verb(int argc, char **argv)
 		argv[2] = word;
 		if (correct(second, argv + 2, count - 2, &suggestion) && !suggestion.has_other &&
 		    (suggestion.has_command || second->command != COMMAND_NEEDED))
-			return report_no_verb(word, &suggestion.line);
+			return report_no_verb(word, &suggestion.line, NULL);
 		argv[2] = typed_verb;
 	}
 	if (mistyped != NULL && !is_name) {
 		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &suggestion);
+		has_why = !is_certain && suggestion.is_wrong;
 		if (verb == NULL)
 			usage_line(&suggestion.line, PLAIN("rlock"),
 				   { mistyped, argv + 2, count - 2 });
@@ -259,8 +268,10 @@ static int report_unknown_verb(int argc, char **argv)
 		 */
 		is_certain = correct(verbs_find("run"), argv + 1, count - 1, &suggestion) &&
 			     suggestion.has_command && suggestion.name_count == 1;
+		has_why = suggestion.is_wrong && !suggestion.has_line && suggestion.has_command;
 	}
-	return report_no_verb(word, is_certain ? &suggestion.line : NULL);
+	return report_no_verb(word, is_certain ? &suggestion.line : NULL,
+			      has_why ? suggestion.why : NULL);
 }
 
 /*

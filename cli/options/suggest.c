@@ -1404,7 +1404,7 @@ static bool find_taken_name(const struct line *line, struct word *out)
 }
 
 /*
- * Report a wrong duration or number. load.c would find it later, but a line with it must not be suggested.
+ * Report a wrong value. argv.c would find it later, but a line with it must not be suggested.
  */
 static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX])
 {
@@ -1415,13 +1415,17 @@ static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX]
 	while (words_next(&from, &word)) {
 		struct opts unwanted = { 0 };
 
-		if (word.kind != WORD_OPTION || word.value == NULL || word.value == any_number ||
-		    word.value == own_pid ||
-		    (word.opt->type != TYPE_DURATION && word.opt->type != TYPE_NUMBER) ||
-		    table_store(&unwanted, word.opt, word.value, reason) == RLOCK_OK)
+		bool is_right = word.kind != WORD_OPTION || word.value == NULL ||
+				word.value == any_number || word.value == own_pid ||
+				table_store(&unwanted, word.opt, word.value, reason) == RLOCK_OK;
+
+		opts_free_urls(&unwanted);
+		if (is_right)
 			continue;
-		(void)reject(why, UNCERTAIN, "--%s '%s': %s", word.opt->name,
-			     usage_show(word.value, shown), reason);
+		(void)reject(
+			why, UNCERTAIN, "--%s '%s': %s", word.opt->name,
+			usage_show_value((enum opt_id)(word.opt - opt_table), word.value, shown),
+			reason);
 		return true;
 	}
 	return false;
@@ -1672,6 +1676,15 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 		out->has_other = print_for_process(opts, &out->other);
 	line_free(&line);
 	return true;
+}
+
+bool suggestion_find_wrong_value(const struct opts *opts, char why[SUGGESTION_MAX])
+{
+	const struct line line = { .set = (unsigned)opts->verb->set,
+				   .words = opts->words,
+				   .count = opts->word_count };
+
+	return report_wrong_value(&line, why);
 }
 
 int suggestion_report(const struct suggestion *suggestion)

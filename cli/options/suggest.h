@@ -29,6 +29,9 @@ struct suggestion {
 /* Check opts->verb, opts->words and opts->command. False: out of memory. */
 bool suggestion_find(const struct opts *opts, struct suggestion *out);
 
+/* Whether an option in opts->words has a wrong value; print the first into why. argv_read reports it in another way. */
+bool suggestion_find_wrong_value(const struct opts *opts, char why[SUGGESTION_MAX]);
+
 /* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
