@@ -214,7 +214,7 @@ is_a_deadlock() {
 			echo $! >pid-$name
 			until grep -qsx $name "/proc/$!/comm"; do sleep 0.02; done
 		done
-		rlock lock --pid "$(cat other)" b
+		rlock lock -t 1h --pid "$(cat other)" b
 		touch ready
 		run_until_ended'
 	wait_until 20 file_exists ready
