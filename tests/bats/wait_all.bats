@@ -123,7 +123,7 @@ wakes() {
 # hold_nested: starts an rlock with --max-run that holds "a" for a nested rlock, which holds "b" for a command that ignores
 # SIGTERM. Sets INNER.
 hold_nested() {
-	in_background rlock run --max-run 6s --grace 500ms a -- rlock run b -- sh -c '
+	in_background rlock run -t 3m --max-run 6s --grace 500ms a -- rlock run -t 3m b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
 	wait_until 5 test -s inner
 	INNER=$(<inner)
