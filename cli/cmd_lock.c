@@ -540,12 +540,17 @@ static void on_long_wait(void *ctx, const struct rlock_blocker *blocker)
 static void warn_of_total(void *ctx, size_t name_index, int64_t total)
 {
 	const struct acquirer *acquirer = ctx;
-	char name[NAME_SHOWN_MAX];
+	const struct opts *opts = acquirer->opts;
+	char name[NAME_SHOWN_MAX], option[32];
+	struct usage_line line;
 
-	message_warning("%s: has %" PRId64 " permit%s in all, and --permits says %d; --resize "
-			"changes it",
-			names_show_one(acquirer->opts, name_index, name), total,
-			total == 1 ? "" : "s", acquirer->opts->permits);
+	(void)snprintf(option, sizeof(option), "--permits %d --resize", opts->permits);
+	usage_line(&line, PLAIN("rlock sem"), PLAIN(option));
+	usage_line_add_names(&line, opts->names + name_index, 1);
+	message_warning("%s: has %" PRId64
+			" permit%s in all, and --permits says %d; to change it: %s",
+			names_show_one(opts, name_index, name), total, total == 1 ? "" : "s",
+			opts->permits, line.text);
 }
 
 /* ---- the events of an acquisition ---- */

@@ -162,7 +162,7 @@ static enum rlock_status ask(struct stopping *stopping, struct rlock_conn *conn,
 			message_error("%s: not held by owner '%s'", name,
 				      usage_show(opts->holder, owner));
 		else
-			message_error("%s: not held", name);
+			message_error("%s: not held; 'rlock list' shows what is held", name);
 	}
 	return RLOCK_OK;
 }

@@ -90,6 +90,36 @@ static bool changes_shell(const char *word)
 	return commands[i] != NULL;
 }
 
+/* Whether the word is an operator of the shell, which has an effect only without quotes. */
+static bool is_operator(const char *word)
+{
+	static const char *const operators[] = { "&&", "||", "|", "&", ";",    "<",
+						 ">",  ">>", "(", ")", "2>&1", NULL };
+	size_t i = 0;
+
+	while (operators[i] != NULL && strcmp(operators[i], word) != 0)
+		i++;
+	return operators[i] != NULL;
+}
+
+/*
+ * Print the arguments of COMMAND as a shell reads them. Returns the number of operators among them.
+ */
+static size_t print_arguments(char *const *command, struct usage_line *out)
+{
+	size_t operators = 0;
+
+	usage_line(out, PLAIN(NULL));
+	for (size_t i = 1; command[i] != NULL; i++) {
+		bool is_plain = is_operator(command[i]);
+
+		operators += is_plain ? 1 : 0;
+		usage_line_add(out, is_plain ? &(const struct line_part)PLAIN(command[i])
+					     : &(const struct line_part){ NULL, command + i, 1 });
+	}
+	return operators;
+}
+
 /* Report that there is no such program. If the command needs a shell, show the command line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
@@ -99,7 +129,6 @@ static int report_not_found(const struct opts *opts)
 	/* word.text without its first blank: the program, quoted if a shell needs that */
 	const char *shown = word.text + 1;
 	char *text = NULL;
-	size_t count = usage_count(command);
 	/* Without the commands that follow it, such a command has no effect. */
 	bool is_first = changes_shell(program);
 
@@ -107,9 +136,10 @@ static int report_not_found(const struct opts *opts)
 		   PLAIN(opts->is_flock ? NULL : "--"));
 	usage_line(&word, { NULL, command, 1 });
 	if (is_for_shell(program)) {
-		usage_line(&arguments, { NULL, command + 1, count - 1 });
+		size_t operators = print_arguments(command, &arguments);
+
 		if (asprintf(&text, "%s%s%s", program, arguments.text,
-			     is_first ? " && COMMAND" : "") >= 0)
+			     is_first && operators == 0 ? " && COMMAND" : "") >= 0)
 			usage_line_add(&line, &(struct line_part){ opts->is_flock ? "-c" : "sh -c",
 								   &text, 1 });
 		free(text);

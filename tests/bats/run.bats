@@ -42,6 +42,8 @@ load ../lib/proxying
 	# Set a PATH without programs: some systems have a program called cd.
 	PATH=/no/such run -127 "$RLOCK_BIN" run -w 3s a -- cd /tmp
 	assert_output "rlock: a: cd: command not found: it changes only the shell that runs it; try: rlock run -w 3s a -- sh -c 'cd /tmp && COMMAND'"
+	PATH=/no/such run -127 "$RLOCK_BIN" run a -- cd 'a b' '&&' ./job '>' /dev/null
+	assert_output --partial "; try: rlock run a -- sh -c 'cd '\\''a b'\\'' && ./job > /dev/null'"
 	assert_equal $(($(server_commands) - before)) 1
 }
 

@@ -107,7 +107,7 @@ last_acquire() {
 	redis set a 2 >/dev/null
 	for permits in 3 1; do
 		run -0 rlock sem --permits $permits a -- true
-		assert_one_line "^rlock: a: has 2 permits in all, and --permits says $permits; --resize changes it\$"
+		assert_one_line "^rlock: a: has 2 permits in all, and --permits says $permits; to change it: rlock sem --permits $permits --resize a\$"
 		has_all_permits a 2
 	done
 	run -0 rlock sem --permits 2 a -- true

@@ -148,7 +148,7 @@ none_held() {
 	in_background rlock run -t 3s b c -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 	run -1 rlock stop a free b
-	assert_output 'rlock: free: not held'
+	assert_output "rlock: free: not held; 'rlock list' shows what is held"
 	all_ended_with 124
 	no_keys
 }
