@@ -269,12 +269,18 @@ static const char *check_value(const struct opt *opt, const char *value)
 		       : NULL;
 }
 
-/* Report an option that does not exist. Suggest the right one, also for a line of a shell, "export RLOCK_URL=...". */
-static int report_unknown(const struct opts *opts, size_t line, const char *name)
+/*
+ * Report an option that does not exist. Suggest the right one, also for a line of a shell, "export RLOCK_URL=...". Show
+ * the value if it is right for that option, else an example.
+ */
+static int report_unknown(const struct opts *opts, size_t line, const char *name, const char *value)
 {
 	static const char export[] = "export ", prefix[] = "RLOCK_";
 	const char *word = name, *suggested, *example = NULL;
-	char why[RLOCK_ERROR_MAX];
+	char why[RLOCK_ERROR_MAX], shown[USAGE_SHOWN_MAX];
+	struct opts unwanted = { 0 };
+	const struct opt *opt;
+	bool is_right, is_secret;
 
 	if (strncmp(word, export, strlen(export)) == 0)
 		word += strlen(export);
@@ -283,11 +289,26 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 	suggested = suggest_option(VERBS_ALL, word);
 	if (suggested == NULL)
 		return report_bad_line(opts, line, name, "there is no such option");
-	example = table_by_name(VERBS_ALL, suggested, strlen(suggested))->expected;
-	example = example != NULL ? strstr(example, ", like ") : NULL;
+	opt = table_by_name(VERBS_ALL, suggested, strlen(suggested));
+	is_secret = usage_is_password(word);
+	if (is_secret && strcasestr(word, "file") == NULL)
+		return report_bad_line(
+			opts, line, name,
+			"there is no such option; write the password to the first line of a file of mode 600, and name that file: password-file = /etc/rlock.password");
+	is_right = !is_secret && (opt->scope & SECRET) == 0 &&
+		   table_store(&unwanted, opt, value, why) == RLOCK_OK;
+	opts_free_urls(&unwanted);
+	if (opt == &opt_table[OPT_URL] && !is_right)
+		return report_bad_line(
+			opts, line, name,
+			"there is no such option; host, port and user are in one line: url = redis://USER@HOST:PORT");
+	example = opt->expected != NULL ? strstr(opt->expected, ", like ") : NULL;
+	if (example != NULL)
+		example += strlen(", like ");
+	if (is_right)
+		example = usage_show_value((enum opt_id)(opt - opt_table), value, shown);
 	(void)value_reject(why, "there is no such option; try: %s%s%s", suggested,
-			   example != NULL ? " = " : "",
-			   example != NULL ? example + strlen(", like ") : "");
+			   example != NULL ? " = " : "", example != NULL ? example : "");
 	return report_bad_line(opts, line, name, why);
 }
 
@@ -301,12 +322,12 @@ static int add_line(struct opts *opts, char *text, size_t line)
 		return report_bad_line(opts, line, NULL, "not a line like 'option = value'");
 	*equals = '\0';
 	name = trim(text);
+	value = trim(equals + 1);
 	opt = table_by_name(VERBS_ALL, name, strlen(name));
 	if (opt == NULL)
-		return report_unknown(opts, line, name);
+		return report_unknown(opts, line, name, value);
 	if ((opt->scope & FOR_FILE) == 0)
 		return report_bad_line(opts, line, name, "only for the command line");
-	value = trim(equals + 1);
 	wrong = check_value(opt, value);
 	if (wrong != NULL)
 		return report_bad_line(opts, line, name, wrong);

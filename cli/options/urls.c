@@ -185,6 +185,7 @@ static const char *find_parameter_hint(const char *why)
 static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
 {
 	const char *suggested = find_parameter_hint(why), *example = strstr(why, ", an example is");
+	const char *note = NULL;
 	char url[URL_MAX], shown[URL_MAX];
 	size_t len = example != NULL ? (size_t)(example - why) : strlen(why);
 
@@ -192,10 +193,14 @@ static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_M
 		suggested = "quotes are no part of a URL; leave them out";
 	else if (*piece == '#')
 		suggested = "a comment needs a line of its own";
+	else if (strstr(why, "is not the number of a database") != NULL)
+		note = "; the name of a lock is a word of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
 		suggested = "a blank in a user or password is written %20";
 	if (suggested != NULL) {
 		(void)snprintf(why, RLOCK_ERROR_MAX, "%s", suggested);
+	} else if (note != NULL) {
+		(void)snprintf(why + len, RLOCK_ERROR_MAX - len, "%s", note);
 	} else if (suggest_url(piece, url, sizeof(url))) {
 		rlock_url_hide_password(url);
 		(void)snprintf(why + len, RLOCK_ERROR_MAX - len, "; try: %s",

@@ -218,7 +218,9 @@ static bool endpoint_read(struct parsing *parsing, struct part part, int default
 		if (!is_address && part_contains(part, ':') && !part_contains(part, ','))
 			return parsing_fail(
 				parsing,
-				"an IPv6 address stands in brackets, as in redis://[::1]:6379");
+				part_contains(host, '.')
+					? "a database stands after '/', as in redis://127.0.0.1:6379/0"
+					: "an IPv6 address stands in brackets, as in redis://[::1]:6379");
 		/* Do not quote the port: if the user has left out "@host", it is a password. */
 		if (!rlock__number_parse(part.text, part.len, 1, RLOCK__PORT_MAX, &out->port))
 			return parsing_fail(parsing, "the port is not a number from 1 to %d",

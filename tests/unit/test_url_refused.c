@@ -30,6 +30,7 @@ static const struct {
 	  { "redis://a%2Fb", "redis://%3A%3A1", "redis://a]", "redis://a\\b" } },
 	{ "'a%0Ab' is not the name of a host", { "redis://a%0Ab" } },
 	{ "the host has a malformed percent-encoding", { "redis://a%00b", "redis://a%zz" } },
+	{ "a database stands after '/'", { "redis://127.0.0.1:6379:0", "redis://a.b:1:2" } },
 	{ "stands in brackets", { "redis://::1", "redis://::1:6379" } },
 	{ "no closing bracket", { "redis://[::1" } },
 	{ "is not an IPv6 address",
