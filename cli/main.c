@@ -191,19 +191,41 @@ static bool correct(const struct verb *verb, char **words, size_t count,
 	return true;
 }
 
-/* Whether the words are a command line of flock with a descriptor after its options. */
-static bool has_descriptor(char **words, size_t count)
+static bool is_number(const char *word)
+{
+	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* The number of words that are short options of flock, with their values. */
+static size_t count_flock_options(char **words, size_t count)
 {
 	size_t at = 0;
 
-	for (; at + 1 < count; at++)
-		if (strcmp(words[at], "-w") == 0 || strcmp(words[at], "-E") == 0)
-			at++;
-		else if (words[at][0] != '-' ||
-			 words[at][1 + strspn(words[at] + 1, "snxeoFu")] != '\0')
-			return false;
-	return at + 1 == count && words[at][0] != '\0' &&
-	       words[at][strspn(words[at], "0123456789")] == '\0';
+	while (at < count && words[at][0] == '-' && words[at][1] != '\0') {
+		bool has_value = strcmp(words[at], "-w") == 0 || strcmp(words[at], "-E") == 0;
+
+		if (!has_value && words[at][1 + strspn(words[at] + 1, "snxeoFu")] != '\0')
+			break;
+		at += has_value ? 2 : 1;
+	}
+	return at < count ? at : count;
+}
+
+/* Whether the words are a command line of flock with a descriptor after its options. */
+static bool has_descriptor(char **words, size_t count)
+{
+	size_t at = count_flock_options(words, count);
+
+	return at + 1 == count && is_number(words[at]);
+}
+
+/* Whether the words are a command line of flock with a file and a command. A number was meant as a value for rlock. */
+static bool is_of_flock(char **words, size_t count)
+{
+	size_t at = count_flock_options(words, count);
+
+	return at > 0 && at + 1 < count && words[at][0] != '-' && !is_number(words[at]) &&
+	       (words[at + 1][0] != '-' || strcmp(words[at + 1], "-c") == 0);
 }
 
 /*
@@ -281,10 +303,21 @@ static int report_unknown_verb(int argc, char **argv)
 static int report_option_first(int argc, char **argv)
 {
 	size_t count = (size_t)argc, index = 1;
-	bool is_flock = has_descriptor(argv + 1, count - 1), is_certain;
+	bool is_flock, is_certain;
 	const struct verb *verb = NULL;
+	const char *mistyped = argv[1][1] == '-' ? find_mistyped_verb(argv[1] + 2) : NULL;
 	struct suggestion suggestion;
 
+	if (count == 2 && mistyped != NULL) {
+		usage_line(&suggestion.line, PLAIN("rlock"), PLAIN(mistyped));
+		return report_no_verb(argv[1], &suggestion.line, NULL);
+	}
+	/* "--" before the verb */
+	if (count > 2 && strcmp(argv[1], "--") == 0 && verbs_find(argv[2]) != NULL) {
+		argv++;
+		count--;
+	}
+	is_flock = has_descriptor(argv + 1, count - 1);
 	for (; index < count && strcmp(argv[index], "--") != 0 && verb == NULL; index++)
 		verb = verbs_find(argv[index]);
 	if (verb != NULL)
@@ -292,6 +325,7 @@ static int report_option_first(int argc, char **argv)
 	is_certain =
 		correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
 			verb != NULL ? count - 2 : count - 1, &suggestion);
+	is_flock = is_flock || (verb == NULL && !is_certain && is_of_flock(argv + 1, count - 1));
 	if (is_flock)
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	if (is_certain || is_flock)
@@ -305,6 +339,25 @@ static int report_option_first(int argc, char **argv)
 			      suggestion.is_wrong ? ": " : "",
 			      suggestion.is_wrong ? suggestion.why : "");
 	return EXIT_USAGE;
+}
+
+/*
+ * Report "rlock rlock run NAME ...": rlock is also a verb, and would acquire a read lock with the name "run". False: the
+ * words after it are no right line of another verb.
+ */
+static bool report_doubled(int argc, char **argv)
+{
+	const struct verb *verb =
+		argc > 2 && strcmp(argv[1], "rlock") == 0 ? verbs_find(argv[2]) : NULL;
+	struct suggestion suggestion;
+
+	if (verb == NULL || !correct(verb, argv + 3, (size_t)argc - 3, &suggestion) ||
+	    suggestion.is_wrong)
+		return false;
+	message_error(
+		"'rlock' is given twice, and '%s' would be the name of a read lock (--name has any name); try: %s",
+		verb->name, suggestion.line.text);
+	return true;
 }
 
 static int verb_run(const struct verb *verb, int argc, char **argv)
@@ -356,5 +409,7 @@ int main(int argc, char **argv)
 	verb = verbs_find(argv[1]);
 	if (verb == NULL)
 		return report_unknown_verb(argc, argv);
+	if (report_doubled(argc, argv))
+		return EXIT_USAGE;
 	return verb_run(verb, argc, argv);
 }

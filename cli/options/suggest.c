@@ -30,6 +30,7 @@
 #define SEM_WHY "for N holders at a time: sem --permits N NAME -- COMMAND"
 #define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
 #define OTHER_USER_WHY "another user is set by: -- sudo -u USER COMMAND"
+#define EMPTY_WHY " (was a variable empty?)"
 #define PASSWORD_WHY                                                                               \
 	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
 
@@ -45,7 +46,7 @@ static const struct hint {
 	{ "--write", VERBS_ACQUIRE, OPT_COUNT, "a write lock is the verb write" },
 	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, "a lock with a queue is the verb fair" },
 	{ "-e", VERBS_ACQUIRE, OPT_COUNT,
-	  EXCLUSIVE_WHY ", and a variable is set by: -- env VAR=VALUE COMMAND" },
+	  "the exit code of a busy lock is -E, a variable is set by: -- env VAR=VALUE COMMAND, and " EXCLUSIVE_WHY },
 	{ "-x|--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
 	{ "-X", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
 	  "the exit code of a busy lock is 75 without it, or that of --conflict-exit-code" },
@@ -62,7 +63,9 @@ static const struct hint {
 	{ "-t|--grace", VERBS_STOP, OPT_COUNT,
 	  "how long COMMAND has to end is the --grace of the holder, and " WAIT_WHY },
 	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
-	{ "-W", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT, WAIT_WHY },
+	{ "-W|--lock-timeout|--acquire-timeout|--max-wait", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT,
+	  WAIT_WHY },
+	{ "-N", VERBS_ACQUIRE, OPT_COUNT, "not to wait is -n, and the name is a word" },
 	{ "--try|--once", VERBS_ACQUIRE, OPT_NO_WAIT,
 	  "to try once is --no-wait, and for longer --wait" },
 	{ "--retry|--retries|--retry-lock|--tries|--attempts|--delay|--interval|--retry-delay",
@@ -90,10 +93,12 @@ static const struct hint {
 	  "the exit code of a lock that is busy is --conflict-exit-code" },
 	{ "-j|--jobs|-P|--parallel|--max|--limit|--count|--quantity", VERBS_SEM, OPT_PERMITS,
 	  PERMITS_WHY },
+	{ "-p", VERBS_SEM, OPT_PERMITS,
+	  PERMITS_WHY ", and the server is -u redis://USER@HOST:PORT" },
 	{ "-j|--jobs|-P|--parallel|--quantity", VERBS_LOCK, OPT_COUNT, SEM_WHY },
 	{ "-f", VERBS_ACQUIRE, OPT_COUNT, SEM_WHY ", and to break a lock is unlock --force" },
-	{ "--id|--unit|--label|--resource|--lock|--lock-name|-L|-N", VERBS_NAMES, OPT_NAME,
-	  "the name is a word, or --name" },
+	{ "--id|--unit|--label|--resource|--lock|--lock-name|--lockfile|--lock-file|-L|-N",
+	  VERBS_NAMES, OPT_NAME, "the name is a word, or --name" },
 	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
 	  "the time from SIGTERM to SIGKILL is --grace" },
 	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
@@ -152,10 +157,13 @@ static const struct {
 	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
 	{ "top", SEE_LIST " --watch" },
 	{ "show|get|describe|inspect", SEE_LIST ", or status NAME" },
-	{ "info|look|st|stat|state|who|holder|holders|owner|locked|ttl|exists", SEE_STATUS },
+	{ "info|look|st|stat|state|who|holder|holders|owner|ttl", SEE_STATUS },
+	{ "test|exists|locked|is-locked|is-held|is-free",
+	  "to see whether a lock is held: status NAME (1: not held)" },
 	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
-	{ "wait", "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND" },
-	{ "doctor|test|ping|health", SEE_CHECK },
+	{ "wait",
+	  "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND; to wait until a lock is free: run NAME -- true" },
+	{ "doctor|ping|health", SEE_CHECK },
 	{ "config|configure|init|setup",
 	  "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
 	{ "acquire|take|hold|set|setnx|put|new|create",
@@ -263,6 +271,20 @@ const char *suggest_same(unsigned verbs, const char *name)
 	return usage_is_password(typed + 2) ? opt_table[OPT_PASSWORD_FILE].name : NULL;
 }
 
+/* The longest option that is the first words of name, as in "wait-time". NULL: none. */
+static const char *find_first_words(unsigned verbs, const char *name)
+{
+	for (size_t len = strlen(name); len > 0; len--) {
+		const struct opt *opt = name[len] == '-' || name[len] == '_'
+						? table_by_name(verbs, name, len)
+						: NULL;
+
+		if (opt != NULL)
+			return opt->name;
+	}
+	return NULL;
+}
+
 const char *suggest_option(unsigned verbs, const char *name)
 {
 	const char *same = suggest_same(verbs, name);
@@ -276,7 +298,7 @@ const char *suggest_option(unsigned verbs, const char *name)
 	for (size_t id = 0; id < OPT_COUNT; id++)
 		if ((opt_table[id].verbs & verbs) != 0)
 			nearest_try(&nearest, opt_table[id].name);
-	return nearest.word;
+	return nearest.word != NULL ? nearest.word : find_first_words(verbs, name);
 }
 
 /* Print the names of the verbs. */
@@ -787,6 +809,32 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 	return mend_words(line, word->at, 1, text);
 }
 
+/* Whether the word is more than two dashes, or "--" with the path of a COMMAND and without a blank between. */
+static bool has_wrong_dashes(const char *word)
+{
+	size_t dashes = strspn(word, "-");
+
+	return word[dashes] == '\0'
+		       ? dashes > 2
+		       : dashes == 2 && strchr("./", word[2]) != NULL && strchr(word, '/') != NULL;
+}
+
+/* Correct "---" to "--", and "--./job" to "-- ./job". */
+static enum verdict mend_wrong_dashes(struct line *line, const struct word *word,
+				      char why[SUGGESTION_MAX])
+{
+	char *text = line->words[word->at], shown[USAGE_SHOWN_MAX];
+	bool has_program = text[strspn(text, "-")] != '\0';
+
+	(void)reject(why, MENDED,
+		     has_program ? "a blank is missing after '--' in '%s'" : "'%s' is not '--'",
+		     usage_show(text, shown));
+	replace(line, word->at, 1, has_program ? text + 2 : NULL, NULL);
+	cut_command(line, word->at);
+	line->has_marked_command = true;
+	return MENDED;
+}
+
 /*
  * Remove the marks around a name. A quote at one end alone is uncertain: the shell has cut a name at its blanks.
  */
@@ -1284,6 +1332,9 @@ static enum verdict check_word(struct line *line, const struct word *before,
 		return mend_dashed(line, word, why);
 	if (word->kind == WORD_NAME && has_mark(text))
 		return mend_marks(line, word, why);
+	if (word->kind == WORD_UNKNOWN && may_have_command(line) && line->command == NULL &&
+	    has_wrong_dashes(text))
+		return mend_wrong_dashes(line, word, why);
 	if (has_one_dash(line, word))
 		return mend_one_dash(line, word, why);
 	switch (word->kind) {
@@ -1394,7 +1445,8 @@ static bool find_taken_name(const struct line *line, struct word *out)
 			       (out->opt->type == TYPE_TEXT || out->opt->type == TYPE_LINE ||
 				out->opt->type == TYPE_LOG);
 
-		if (out->kind != WORD_OPTION || out->span == 1 || out->value == any_number)
+		if (out->kind != WORD_OPTION || out->span == 1 || out->value == any_number ||
+		    is_url(out->value))
 			continue;
 		if (is_text || table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK)
 			return true;
@@ -1443,7 +1495,7 @@ static enum verdict report_taken_name(const struct line *line, const struct word
 	(void)usage_show_value((enum opt_id)(taken->opt - opt_table), value, shown);
 	return reject(why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s%s%s",
 		      line->verb, shown, taken->opt->name,
-		      !is_release        ? ""
+		      !is_release        ? "; was a variable empty?"
 		      : is_number(value) ? "; to release a lock: rlock flock -u "
 					 : "; to release a lock: rlock unlock ",
 		      is_release ? shown : "");
@@ -1481,34 +1533,91 @@ static bool is_program_alone(const struct line *line)
 	       is_path_of_program(word.value);
 }
 
+/*
+ * The number of words in COMMAND before a "--", if they are names: "-- sync -- ./job". The arguments of a program can
+ * contain "--", so only one word may be the name of a program. 0: COMMAND is a command.
+ */
+static size_t count_before_dashes(char *const *command)
+{
+	size_t count = usage_count(command), at = 0;
+
+	while (at < count && strcmp(command[at], "--") != 0)
+		at++;
+	return at + 1 < count && (at == 1 || (at > 1 && !is_program(command[0]))) ? at : 0;
+}
+
+/* Correct "./job -- nightly", where the name and COMMAND have each other's place. */
+static enum verdict mend_order(struct line *line, char why[SUGGESTION_MAX])
+{
+	char *const *command = line->command;
+	size_t last = line->count - 1;
+	struct words from = words_of(line);
+	struct word word = { .kind = WORD_UNKNOWN };
+	char program[USAGE_SHOWN_MAX], name[USAGE_SHOWN_MAX];
+
+	while (words_next(&from, &word))
+		;
+	if (usage_count(command) != 1 || is_program(command[0]) || word.kind != WORD_NAME ||
+	    count_names(line, 0) != 1 || !is_path_of_program(word.value))
+		return RIGHT;
+	(void)reject(why, MENDED,
+		     "'%s' is a program, and '%s' is none: the name stands before '--'",
+		     usage_show(word.value, program), usage_show(command[0], name));
+	line->command_room[0] = line->words[last];
+	line->command_room[1] = NULL;
+	line->words[last] = command[0];
+	line->command = line->command_room;
+	return MENDED;
+}
+
 /* Find the name of a line without one: it may be the value of an option, or stand after "--". */
 static enum verdict find_name(struct line *line, char why[SUGGESTION_MAX])
 {
 	struct word taken;
+	size_t count = usage_count(line->command), names;
 
 	if (find_taken_name(line, &taken))
 		return report_taken_name(line, &taken, why);
-	if (usage_count(line->command) < 2 || is_program(line->command[0]))
+	names = count_before_dashes(line->command);
+	if (names == 0 && (count < 2 || is_program(line->command[0])))
 		return RIGHT;
 	(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
+	if (names > 0 && append_words(line, line->command, names)) {
+		line->command += names + 1;
+		return MENDED;
+	}
 	if (!is_program(line->command[1]) || !append_words(line, line->command, 1))
 		return UNCERTAIN;
 	line->command++;
 	return MENDED;
 }
 
+/* Report that COMMAND is missing, also after "--". */
+static enum verdict check_command(struct line *line, char why[SUGGESTION_MAX])
+{
+	const char *cause = line->command != NULL ? EMPTY_WHY : "";
+
+	if (usage_count(line->command) > 0 ||
+	    (line->command == NULL && line->need != COMMAND_NEEDED))
+		return RIGHT;
+	line->command = template_command;
+	return line->need == COMMAND_NEEDED
+		       ? reject(why, MENDED, "%s needs a command after '--'%s", line->verb, cause)
+		       : reject(why, MENDED, "%s: there is nothing after '--'%s", line->verb,
+				cause);
+}
+
 static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 {
 	bool lacks_name = count_names(line, 0) == 0 && line->need != COMMAND_NONE_MAYBE_NAMES &&
 			  line->need != COMMAND_NONE_BUT_PATTERN;
-	size_t count = usage_count(line->command);
 	enum verdict verdict;
 
 	if (line->command != NULL && !may_have_command(line))
 		return mend_dashes_of_names(line, why);
 	verdict = mend_dashes_place(line, why);
-	if (verdict == RIGHT && lacks_name)
-		verdict = find_name(line, why);
+	if (verdict == RIGHT)
+		verdict = lacks_name ? find_name(line, why) : mend_order(line, why);
 	if (verdict != RIGHT)
 		return verdict;
 	if (is_program_alone(line)) {
@@ -1516,18 +1625,17 @@ static enum verdict check_parts(struct line *line, char why[SUGGESTION_MAX])
 		line->has_marked_command = true;
 		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
 	}
-	if (line->need == COMMAND_NEEDED && count == 0) {
-		line->command = template_command;
-		return reject(why, MENDED, "%s needs a command after '--'", line->verb);
-	}
-	if (line->command != NULL && count == 0) {
-		line->command = template_command;
-		return reject(why, MENDED, "%s: there is nothing after '--'", line->verb);
-	}
+	verdict = check_command(line, why);
+	if (verdict != RIGHT)
+		return verdict;
 	if (lacks_name) {
+		bool is_marked = line->command != NULL && line->command != template_command;
+
 		replace(line, line->count, 0, any_name, NULL);
 		return reject(why, MENDED, "%s needs the name of a lock%s", line->verb,
-			      line->need == COMMAND_NONE ? ", which 'rlock list' shows" : "");
+			      line->need == COMMAND_NONE ? ", which 'rlock list' shows"
+			      : is_marked                ? EMPTY_WHY
+							 : "");
 	}
 	if (line->set == VERBS_SEM && !has_option(line, OPT_PERMITS)) {
 		replace(line, 0, 0, option_permits, any_number);

@@ -396,8 +396,9 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		return value_reject(why, "ends in '%c': does a variable in it have no value?",
 				    value[strlen(value) - 1]);
 	return is_right ? RLOCK_OK
-			: value_reject(why, "not %s",
-				       opt->expected != NULL ? opt->expected : "yes or no");
+			: value_reject(why, "not %s%s",
+				       opt->expected != NULL ? opt->expected : "yes or no",
+				       *value == '\0' ? "; was a variable empty?" : "");
 }
 
 bool table_lacks_end(const char *value)

@@ -102,6 +102,10 @@ load ../lib/usual
 	assert_output min
 	run -0 rlock run https://a/b 'job 5' x -- printenv RLOCK_NAME
 	assert_output $'https://a/b\njob 5\nx'
+	run -0 rlock rlock --name run x -- printenv RLOCK_NAME
+	assert_output $'run\nx'
+	run -0 rlock rlock run -- printenv RLOCK_NAME
+	assert_output run
 }
 
 @test "--help precedes everything else and sends no request; --version is that of the library; a failed write is an error" {
