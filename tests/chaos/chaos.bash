@@ -154,9 +154,9 @@ in_cell() {
 	RANDOM=$SEED
 	WHERE="cell $1, seed $SEED"
 	echo "begins $BATCH.$1" >>"$RECORD"
-	# End the name with a dot, so that no cell's name is the beginning of another one: on_server then finds only the cell's
+	# End the name with a letter, so that no cell's name is the beginning of another one: on_server then finds only the cell's
 	# own keys.
-	NAME=lock.$BATCH.$1.
+	NAME=lock.$BATCH.${1}x
 	CELL=$BATS_TEST_TMPDIR/$NAME
 	# Helpers put their files into this directory, and `list_test_processes` finds the cell's processes by it.
 	export BATS_TEST_TMPDIR=$CELL RLOCK_RUNTIME_DIR=$CELL/run

@@ -191,7 +191,7 @@ cell() {
 try_cell() {
 	local scenario=$RECORD RECORD=$CELL/record start_us
 	start_us=$(now_us)
-	NAME=$NAME$TRY.
+	NAME=$NAME${TRY}x
 	# Forget the processes of the attempt before, which must get no signal.
 	unset -v RLOCK RENEWER COMMAND GRANDCHILD CALLER LONE_RENEWER HIT
 	OTHERS=()

@@ -44,7 +44,7 @@ disturbed() {
 	# The calls that do not retry may end with 69. But if the reply is only slow (trickle), they must succeed.
 	[[ $FAULT = trickle || $use != @(renew|owner_*|force) ]] || asks_once=69
 	for ((NTH = 1; ; NTH++)); do
-		NAME=$lock$NTH. WHERE="request $NTH: $FAULT, $cell"
+		NAME=$lock${NTH}x WHERE="request $NTH: $FAULT, $cell"
 		try "$use" $asks_once || return 0
 		[ "$HAS_HAPPENED" ] || return 0
 		injected
