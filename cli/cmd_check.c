@@ -823,7 +823,7 @@ static enum rlock_status check_lock(struct check *check)
 				   on_lock_trial, check);
 }
 
-/* ---- a server: permits ---- */
+/* ---- a server: the lock of the name that was given ---- */
 
 static void judge_permits(struct check *check, const struct rlock_inspection *inspection)
 {
@@ -853,10 +853,24 @@ static void judge_permits(struct check *check, const struct rlock_inspection *in
 }
 
 /*
- * Report permits without a holder's record, but only if a name was given: all keys would have to be scanned to find all
- * semaphores. With several servers there is nothing to report, since a semaphore needs a single server.
+ * Report whether the lock is held: a user who gives one name often wants to know that, and the exit status says only
+ * whether locks work.
  */
-static enum rlock_status check_permits(struct check *check)
+static void judge_state(struct check *check, const struct rlock_inspection *inspection)
+{
+	char name[NAME_SHOWN_MAX];
+
+	(void)names_show_one(check->opts, 0, name);
+	check->subject = "name";
+	add_finding(check, FINDING_OK, "%s is %s; the exit status of this says so: rlock status %s",
+		    name, inspection->state == RLOCK_STATE_HELD ? "held" : "free", name);
+}
+
+/*
+ * Report the lock, or the permits without a holder's record, but only if a name was given: all keys would have to be scanned
+ * to find all semaphores. With several servers report nothing, since each may say something else.
+ */
+static enum rlock_status check_name(struct check *check)
 {
 	const struct rlock_name *name = opts_pattern(check->opts);
 	struct rlock_inspection *inspections = NULL;
@@ -866,9 +880,12 @@ static enum rlock_status check_permits(struct check *check)
 	if (check->opts->url_count > 1 || strcspn(name->text, "*?[\\") < name->len)
 		return RLOCK_OK;
 	status = rlock_inspect(check->conn, name, INT64_MAX, &inspections, &count);
-	if (status == RLOCK_OK && inspections[0].kind == RLOCK_SEMAPHORE &&
-	    inspections[0].state != RLOCK_STATE_OTHER)
-		judge_permits(check, &inspections[0]);
+	if (status == RLOCK_OK && inspections[0].state != RLOCK_STATE_OTHER) {
+		if (inspections[0].kind == RLOCK_SEMAPHORE)
+			judge_permits(check, &inspections[0]);
+		else
+			judge_state(check, &inspections[0]);
+	}
 	rlock_inspections_free(inspections, count);
 	/* Ignore a missing right, which check_rights reports. */
 	return status == RLOCK_EACL ? RLOCK_OK : status;
@@ -880,8 +897,8 @@ static const struct {
 	const char *subject;
 	enum rlock_status (*run)(struct check *check);
 } server_checks[] = {
-	{ "url", check_url },   { "latency", check_time },    { "rights", check_rights },
-	{ "lock", check_lock }, { "permits", check_permits }, { "server", check_info },
+	{ "url", check_url },   { "latency", check_time }, { "rights", check_rights },
+	{ "lock", check_lock }, { "permits", check_name }, { "server", check_info },
 };
 
 /* Print which source gave the server's URL. Print nothing for the default URL, which check_url reports. */

@@ -276,6 +276,15 @@ check_is_bad() {
 	assert_equal "${lines[-1]}" "NOT SOUND: locks can't be relied on here, see lock"
 }
 
+@test "check with a name says whether that lock is held, and that the exit status of status says so" {
+	run -0 rlock check nightly
+	finds ok name 'nightly is free; the exit status of this says so: rlock status nightly$'
+	run -0 rlock run nightly -- rlock check nightly
+	finds ok name 'nightly is held; the exit status of this says so: rlock status nightly$'
+	run -0 rlock check 'nightly*'
+	refute_line --regexp '^ok +name '
+}
+
 @test "check acquires a lock whose name matches the pattern, releases it, and leaves nothing" {
 	record_messages '*lock__channel*'
 	run -0 rlock check 'nightly-*-north'
