@@ -736,6 +736,14 @@ static void add_row(struct printing *printing, const struct rlock_inspection *lo
 		print_rows(printing);
 }
 
+/* Whether a job has held the lock for that long. Nobody records when holds of Java clients began, so they do not count. */
+static bool is_held_for(const struct rlock_inspection *lock, int64_t held_for_ms)
+{
+	const struct rlock_holder *oldest = holders_find_oldest(lock, 1, false);
+
+	return oldest != NULL && oldest->held_ms >= held_for_ms;
+}
+
 static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t count)
 {
 	struct printing *printing = ctx;
@@ -744,10 +752,8 @@ static void on_locks(void *ctx, const struct rlock_inspection *locks, size_t cou
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rlock_inspection *lock = &locks[i];
-		const struct rlock_holder *oldest = holders_find_oldest(lock, 1, false);
 
-		/* --held-for skips holds of Java clients, because nobody records when they began. */
-		if (held_for_ms >= 0 && (oldest == NULL || oldest->held_ms < held_for_ms))
+		if (held_for_ms >= 0 && !is_held_for(lock, held_for_ms))
 			continue;
 		printing->has_row = true;
 		if (printing->opts->metrics) {

@@ -17,6 +17,7 @@
 #include "options/suggest.h"
 #include "options/table.h"
 #include "options/usage.h"
+#include "options/words.h"
 #include "sys/os.h"
 #include "sys/signals.h"
 #include "verbs.h"
@@ -191,11 +192,6 @@ static bool correct(const struct verb *verb, char **words, size_t count,
 	return true;
 }
 
-static bool is_number(const char *word)
-{
-	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
-}
-
 /* The number of words that are short options of flock, with their values. */
 static size_t count_flock_options(char **words, size_t count)
 {
@@ -216,7 +212,7 @@ static bool has_descriptor(char **words, size_t count)
 {
 	size_t at = count_flock_options(words, count);
 
-	return at + 1 == count && is_number(words[at]);
+	return at + 1 == count && word_is_number(words[at]);
 }
 
 /* Whether the words are a command line of flock with a file and a command. A number was meant as a value for rlock. */
@@ -224,7 +220,7 @@ static bool is_of_flock(char **words, size_t count)
 {
 	size_t at = count_flock_options(words, count);
 
-	return at > 0 && at + 1 < count && words[at][0] != '-' && !is_number(words[at]) &&
+	return at > 0 && at + 1 < count && words[at][0] != '-' && !word_is_number(words[at]) &&
 	       (words[at + 1][0] != '-' || strcmp(words[at + 1], "-c") == 0);
 }
 

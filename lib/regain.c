@@ -93,7 +93,10 @@ static bool send_once(struct regain *regain)
 	for (size_t i = 0; i < regain->places.count; i++) {
 		const struct rlock__answer *answer = &broadcast.answers[i];
 
-		/* A place that is due, but to which nothing was sent, has no answer, and so it has granted nothing. */
+		/*
+		 * Clear is_granted also where nothing was sent, because the sentinels confirm no master there. Otherwise a
+		 * place that has granted nothing would count for the quorum.
+		 */
 		if (!regain->is_due[i])
 			continue;
 		regain->is_granted[i] = answer->is_over && answer->status == RLOCK_OK;

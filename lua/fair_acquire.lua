@@ -4,8 +4,9 @@
 --          other waiters
 -- KEYS     for each name: lock hash, holds hash, fencing counter, Redisson's queue and deadlines, our waiters
 -- ARGV     see inc/request.lua; for each name: the wake queue and the turn of the plain lock, channel
--- Returns  as plain_acquire.lua; ttl -2: the lock is free, and holder is the head of the queue; empty if the caller is the head, or
---          the queue is empty: then the lock is reserved for another waiter
+-- Returns  as plain_acquire.lua; but ttl -2 says that the lock is free, and is left to another waiter. Then holder is the owner at
+--          the head of the queue. It is empty if the queue is empty, or the caller is its head: then a waiter for the plain lock
+--          has the next turn.
 
 -- include: request
 

@@ -2,22 +2,35 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/choice.h"
 #include "base/minmax.h"
 
-int choice_find(const char *words, const char *value)
+typedef int (*compare_fn)(const char *a, const char *b, size_t len);
+
+static int find(const char *words, const char *value, compare_fn compare)
 {
 	size_t len = strlen(value);
 
 	for (int index = 0; *words != '\0'; index++) {
 		size_t word_len = strcspn(words, "|");
 
-		if (word_len == len && memcmp(words, value, len) == 0)
+		if (word_len == len && compare(words, value, len) == 0)
 			return index;
 		words += word_len + (words[word_len] == '|' ? 1 : 0);
 	}
 	return -1;
+}
+
+int choice_find(const char *words, const char *value)
+{
+	return find(words, value, strncmp);
+}
+
+int choice_find_any_case(const char *words, const char *value)
+{
+	return find(words, value, strncasecmp);
 }
 
 /* ---- the word that was meant ---- */

@@ -59,6 +59,14 @@ static int report_denied(const char *program, const char *path)
 	return report_cannot_run(program, line.text);
 }
 
+/* Whether the word is one of these words, of which the last is NULL. */
+static bool is_among(const char *const *words, const char *word)
+{
+	while (*words != NULL && strcmp(*words, word) != 0)
+		words++;
+	return *words != NULL;
+}
+
 /*
  * Whether only a shell can run the word: it is a built-in command of the shell, an assignment, or a whole line in one
  * word.
@@ -70,11 +78,8 @@ static bool is_for_shell(const char *word)
 		"eval",   "exit",   "trap",   "wait", "if", "for",   "while", "until", "case",
 		"ulimit", "umask",  "read",   "[[",   "{",  "!",     "(",     NULL,
 	};
-	size_t i = 0;
 
-	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
-		i++;
-	return commands[i] != NULL || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
+	return is_among(commands, word) || strpbrk(word, " \t\n=;&|<>()$`\"'*") != NULL;
 }
 
 /* Whether the word is a built-in command that changes only the shell itself, for the commands that follow it. */
@@ -83,11 +88,8 @@ static bool changes_shell(const char *word)
 	static const char *const commands[] = { "cd",     "export", "source", ".",
 						"alias",  "set",    "unset",  "trap",
 						"ulimit", "umask",  "read",   NULL };
-	size_t i = 0;
 
-	while (commands[i] != NULL && strcmp(commands[i], word) != 0)
-		i++;
-	return commands[i] != NULL;
+	return is_among(commands, word);
 }
 
 /* Whether the word is an operator of the shell, which has an effect only without quotes. */
@@ -95,11 +97,8 @@ static bool is_operator(const char *word)
 {
 	static const char *const operators[] = { "&&", "||", "|", "&", ";",    "<",
 						 ">",  ">>", "(", ")", "2>&1", NULL };
-	size_t i = 0;
 
-	while (operators[i] != NULL && strcmp(operators[i], word) != 0)
-		i++;
-	return operators[i] != NULL;
+	return is_among(operators, word);
 }
 
 /*

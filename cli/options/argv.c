@@ -190,8 +190,8 @@ static int add_occurrences(struct opts *opts, const struct opt *opt, const void 
 
 		if (*value == '\0' && opt->without != NULL)
 			value = opt->without;
-		code = usage_give(opts, (struct given){ (enum opt_id)(opt - opt_table), SOURCE_ARGV,
-							.value = value });
+		code = usage_give(opts,
+				  (struct given){ table_id(opt), SOURCE_ARGV, .value = value });
 	}
 	return code;
 }

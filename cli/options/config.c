@@ -306,7 +306,7 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 	if (example != NULL)
 		example += strlen(", like ");
 	if (is_right)
-		example = usage_show_value((enum opt_id)(opt - opt_table), value, shown);
+		example = usage_show_value(table_id(opt), value, shown);
 	(void)value_reject(why, "there is no such option; try: %s%s%s", suggested,
 			   example != NULL ? " = " : "", example != NULL ? example : "");
 	return report_bad_line(opts, line, name, why);
@@ -331,8 +331,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	wrong = check_value(opt, value);
 	if (wrong != NULL)
 		return report_bad_line(opts, line, name, wrong);
-	return usage_give(opts, (struct given){ (enum opt_id)(opt - opt_table), SOURCE_FILE, line,
-						.value = value });
+	return usage_give(opts, (struct given){ table_id(opt), SOURCE_FILE, line, .value = value });
 }
 
 int config_read(struct opts *opts)

@@ -86,6 +86,8 @@ static bool setting_of_variable(const struct opts *opts, const char *variable, s
 }
 
 #define PREFIX "RLOCK_"
+/* a variable of other programs */
+#define REDIS_URL "REDIS_URL"
 
 /* Whether rlock reads the variable, or sets it for a COMMAND. */
 static bool is_own_variable(const char *name)
@@ -103,6 +105,15 @@ static bool is_own_variable(const char *name)
 	return false;
 }
 
+/* Whether an entry of the environment is a variable that is named like ours, and that rlock does not read. Print its name. */
+static bool is_unread(const char *entry, char name_out[USAGE_SHOWN_MAX])
+{
+	if (strncmp(entry, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	(void)snprintf(name_out, USAGE_SHOWN_MAX, "%.*s", (int)strcspn(entry, "="), entry);
+	return !is_own_variable(name_out);
+}
+
 /*
  * Show variables that rlock does not read, but that a user may expect it to read. Do not show their values, which may
  * be secrets.
@@ -114,18 +125,19 @@ static void see_other_variables(const struct opts *opts,
 	char name[USAGE_SHOWN_MAX];
 
 	for (char **entry = environ; *entry != NULL; entry++) {
-		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
-		if (strncmp(name, PREFIX, strlen(PREFIX)) == 0 && !is_own_variable(name))
+		bool is_ours = is_unread(*entry, name);
+
+		if (is_ours)
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),
 				       "rlock reads no such variable; give the option, or a line "
 				       "in the configuration file");
-		else if (strcmp(name, "REDIS_URL") == 0 &&
+		else if (strncmp(*entry, REDIS_URL "=", strlen(REDIS_URL "=")) == 0 &&
 			 table_source(opts, OPT_URL) == SOURCE_DEFAULT)
 			(void)snprintf(setting.ignored, sizeof(setting.ignored),
 				       "rlock reads RLOCK_URL");
 		else
 			continue;
-		setting.variable = name;
+		setting.variable = is_ours ? name : REDIS_URL;
 		see(ctx, &setting);
 	}
 }
@@ -141,14 +153,12 @@ static void warn_of_variables(const struct opts *opts)
 	for (char **entry = environ; *entry != NULL; entry++) {
 		const char *option;
 
-		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
-		if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_own_variable(name))
+		if (!is_unread(*entry, name))
 			continue;
 		option = suggest_same((unsigned)opts->verb->set, name + strlen(PREFIX));
 		if (option != NULL &&
-		    table_decided(opts,
-				  (enum opt_id)(table_by_name(VERBS_ALL, option, strlen(option)) -
-						opt_table)) == NULL)
+		    table_decided(opts, table_id(table_by_name(VERBS_ALL, option,
+							       strlen(option)))) == NULL)
 			message_warning(
 				"%s is set, but rlock reads no such variable; give --%s, or a "
 				"line in the configuration file",

@@ -17,6 +17,7 @@
 #include "options/notation.h"
 #include "options/suggest.h"
 #include "options/table.h"
+#include "options/urls.h"
 #include "options/words.h"
 #include "sys/file_read.h"
 
@@ -189,11 +190,6 @@ static const struct {
 	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
 };
 
-static bool is_number(const char *word)
-{
-	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
-}
-
 /*
  * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
  * is no duration.
@@ -209,16 +205,13 @@ static const char *find_duration(const char *word, char out[DURATION_TEXT_MAX])
 
 const char *suggest_verb(const char *typed)
 {
-	char word[OPTION_MAX], ours[DURATION_TEXT_MAX];
+	char ours[DURATION_TEXT_MAX];
 
 	/* Commands of Redis are often written in capitals. */
-	(void)snprintf(word, sizeof(word), "%s", typed);
-	for (char *byte = word; *byte != '\0'; byte++)
-		*byte = (char)tolower((unsigned char)*byte);
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
-		if (choice_find(verb_hints[i].words, word) >= 0)
+		if (choice_find_any_case(verb_hints[i].words, typed) >= 0)
 			return verb_hints[i].hint;
-	if (!is_number(typed) && find_duration(typed, ours) != NULL)
+	if (!word_is_number(typed) && find_duration(typed, ours) != NULL)
 		return WAIT_WHY
 			", how long COMMAND may run --max-run: run --wait DUR NAME -- COMMAND";
 	return NULL;
@@ -697,7 +690,7 @@ static bool is_no_command(const char *word)
 {
 	char ours[DURATION_TEXT_MAX];
 
-	return !can_run(word) && (is_assignment(word) || is_number(word) ||
+	return !can_run(word) && (is_assignment(word) || word_is_number(word) ||
 				  find_duration(word, ours) != NULL || strcmp(word, "-") == 0);
 }
 
@@ -948,7 +941,7 @@ static enum verdict check_text(const struct line *line, const char *text, char w
 /* Whether the word is the number in "sem 3 NAME" or "sem NAME 3". */
 static bool is_number_of_permits(const struct line *line, const struct word *word)
 {
-	return line->set == VERBS_SEM && is_number(word->value) && count_names(line, 0) > 1 &&
+	return line->set == VERBS_SEM && word_is_number(word->value) && count_names(line, 0) > 1 &&
 	       !has_option(line, OPT_PERMITS);
 }
 
@@ -962,7 +955,7 @@ static bool is_address(const char *word)
 
 	if (strcmp(word, "localhost") == 0 || strcmp(word, "127.0.0.1") == 0)
 		return true;
-	return len > 0 && is_number(colon + 1) && strpbrk(word, "*?/") == NULL &&
+	return len > 0 && word_is_number(colon + 1) && strpbrk(word, "*?/") == NULL &&
 	       (word[0] == '[' || memchr(word, '.', len) != NULL ||
 		strncmp(word, "localhost:", 10) == 0);
 }
@@ -973,21 +966,21 @@ static bool has_name_of_letters(const struct line *line)
 	struct word word;
 
 	while (words_next(&from, &word))
-		if (word.value != NULL && !is_number(word.value) &&
+		if (word.value != NULL && !word_is_number(word.value) &&
 		    (word.kind == WORD_NAME || word.opt == &opt_table[OPT_NAME]))
 			return true;
 	return false;
 }
 
 /*
- * Report a number of one or two digits, that of an open descriptor, or a number or duration next to a name. In a line that acquires, it would be the
- * name of an additional lock, or of a lock that all scripts with that number of a descriptor share. stop and renew would
- * look for a lock of that name, and ignore the time that was meant.
+ * Report a number of one or two digits, that of an open descriptor, or a number or duration next to a name. In a line
+ * that acquires, it would be the name of an additional lock, or of a lock that all scripts with that number of a
+ * descriptor share. stop and renew would look for a lock of that name, and ignore the time that was meant.
  */
 static enum verdict check_number(const struct line *line, const char *name,
 				 char why[SUGGESTION_MAX])
 {
-	size_t digits = is_number(name) ? strlen(name) : 0;
+	size_t digits = word_is_number(name) ? strlen(name) : 0;
 	bool has_command = line->need == COMMAND_NEEDED || line->command != NULL;
 	bool may_have_time = line->set == VERBS_STOP || line->set == VERBS_RENEW;
 	bool is_alone = count_names(line, 0) == 1;
@@ -1156,7 +1149,7 @@ static enum verdict check_name(struct line *line, const struct word *before,
 	if (before->opt != &opt_table[OPT_NO_WAIT])
 		return mend_duration(line, before, word, why);
 	(void)reject(why, UNCERTAIN, NUMBER_WHY);
-	return is_number(name) && strcmp(line->words[before->at], "-n") == 0
+	return word_is_number(name) && strcmp(line->words[before->at], "-n") == 0
 		       ? mend_number(line, before->at, 2, name)
 		       : UNCERTAIN;
 }
@@ -1187,8 +1180,7 @@ static bool is_host(const struct line *line, const struct word *word)
 static enum verdict mend_host(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
 {
 	const char *host = word->at + 1 < line->count ? line->words[word->at + 1] : "-";
-	struct rlock_url *url = NULL;
-	char reason[RLOCK_ERROR_MAX], *text;
+	char *text;
 
 	(void)reject(why, UNCERTAIN,
 		     "-h prints the help, and runs nothing; the server is -u redis://HOST:PORT");
@@ -1197,9 +1189,8 @@ static enum verdict mend_host(struct line *line, const struct word *word, char w
 	    (line->need != COMMAND_NONE_BUT_PATTERN && count_names(line, 0) < 2))
 		return UNCERTAIN;
 	text = make(line, "redis://%s%s", host, strchr(host, ':') == NULL ? ":6379" : "");
-	if (text == NULL || rlock_url_parse(text, &url, reason) != RLOCK_OK)
+	if (text == NULL || !urls_is_right(text))
 		return UNCERTAIN;
-	rlock_url_free(url);
 	replace(line, word->at, 2, option_url, text);
 	return MENDED;
 }
@@ -1315,7 +1306,7 @@ static enum verdict report_value(struct line *line, const struct word *word,
 	if (word->opt != &opt_table[OPT_NO_WAIT])
 		return reject(why, UNCERTAIN, "--%s takes no value", word->opt->name);
 	(void)reject(why, UNCERTAIN, NUMBER_WHY);
-	return (head == 2 || (head == 3 && text[2] == '=')) && is_number(word->value) &&
+	return (head == 2 || (head == 3 && text[2] == '=')) && word_is_number(word->value) &&
 			       count_names(line, 0) > 0
 		       ? mend_number(line, word->at, 1, (char *)word->value)
 		       : UNCERTAIN;
@@ -1474,10 +1465,8 @@ static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX]
 		opts_free_urls(&unwanted);
 		if (is_right)
 			continue;
-		(void)reject(
-			why, UNCERTAIN, "--%s '%s': %s", word.opt->name,
-			usage_show_value((enum opt_id)(word.opt - opt_table), word.value, shown),
-			reason);
+		(void)reject(why, UNCERTAIN, "--%s '%s': %s", word.opt->name,
+			     usage_show_value(table_id(word.opt), word.value, shown), reason);
 		return true;
 	}
 	return false;
@@ -1492,12 +1481,12 @@ static enum verdict report_taken_name(const struct line *line, const struct word
 			  *value != '\0' && *value != '-' && strpbrk(value, ":@/") == NULL;
 	char shown[USAGE_SHOWN_MAX];
 
-	(void)usage_show_value((enum opt_id)(taken->opt - opt_table), value, shown);
+	(void)usage_show_value(table_id(taken->opt), value, shown);
 	return reject(why, UNCERTAIN, "%s needs the name of a lock: '%s' is the value of --%s%s%s",
 		      line->verb, shown, taken->opt->name,
-		      !is_release        ? "; was a variable empty?"
-		      : is_number(value) ? "; to release a lock: rlock flock -u "
-					 : "; to release a lock: rlock unlock ",
+		      !is_release             ? "; was a variable empty?"
+		      : word_is_number(value) ? "; to release a lock: rlock flock -u "
+					      : "; to release a lock: rlock unlock ",
 		      is_release ? shown : "");
 }
 
@@ -1557,8 +1546,9 @@ static enum verdict mend_order(struct line *line, char why[SUGGESTION_MAX])
 
 	while (words_next(&from, &word))
 		;
-	if (usage_count(command) != 1 || is_program(command[0]) || word.kind != WORD_NAME ||
-	    count_names(line, 0) != 1 || !is_path_of_program(word.value))
+	/* Ask last whether COMMAND is a program, because that searches PATH, and each call comes here. */
+	if (usage_count(command) != 1 || word.kind != WORD_NAME || count_names(line, 0) != 1 ||
+	    !is_path_of_program(word.value) || is_program(command[0]))
 		return RIGHT;
 	(void)reject(why, MENDED,
 		     "'%s' is a program, and '%s' is none: the name stands before '--'",

@@ -100,6 +100,12 @@ struct opt {
 extern const struct opt opt_table[OPT_COUNT];
 extern const char *const opt_group_titles[GROUP_COUNT];
 
+/* The id of an option of opt_table. */
+static inline enum opt_id table_id(const struct opt *opt)
+{
+	return (enum opt_id)(opt - opt_table);
+}
+
 /* Print why a value is wrong. Returns RLOCK_EINVAL. */
 __attribute__((format(printf, 2, 3))) enum rlock_status value_reject(char why[RLOCK_ERROR_MAX],
 								     const char *format, ...);

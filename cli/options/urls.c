@@ -2,7 +2,6 @@
  * Split a value into URLs at its blanks, and let the library parse each. If it refuses a URL, and a mistake explains
  * this that is typical of users, such as quotes or a comment, report that mistake instead.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,16 +58,13 @@ static const struct scheme {
 static const struct scheme *find_scheme(const char *word)
 {
 	struct nearest nearest = { .typed = word };
-	char lower[WORD_MAX];
 	size_t count = sizeof(schemes) / sizeof(schemes[0]);
 
-	(void)snprintf(lower, sizeof(lower), "%s", word);
-	for (char *byte = lower; *byte != '\0'; byte++)
-		*byte = (char)tolower((unsigned char)*byte);
 	for (size_t i = 0; i < count; i++)
 		nearest_try(&nearest, schemes[i].ours);
 	for (size_t i = 0; i < count; i++)
-		if (choice_find(schemes[i].words, lower) >= 0 || nearest.word == schemes[i].ours)
+		if (choice_find_any_case(schemes[i].words, word) >= 0 ||
+		    nearest.word == schemes[i].ours)
 			return &schemes[i];
 	return NULL;
 }
@@ -91,7 +87,7 @@ static bool print_url(const struct scheme *scheme, const char *rest, char *out, 
 	return len > 0 && (size_t)len < size;
 }
 
-static bool is_right(const char *text)
+bool urls_is_right(const char *text)
 {
 	struct rlock_url *url = NULL;
 	char why[RLOCK_ERROR_MAX];
@@ -131,7 +127,7 @@ static bool suggest_url(const char *piece, char *out, size_t size)
 	if (!has_slashes && is_shown &&
 	    snprintf(out, size, "%s%s", *piece == '/' ? "unix://" : "redis://", piece) <
 		    (int)size &&
-	    is_right(out))
+	    urls_is_right(out))
 		return true;
 	(void)snprintf(word, sizeof(word), "%.*s", (int)len, piece);
 	scheme = find_scheme(word);
@@ -142,7 +138,7 @@ static bool suggest_url(const char *piece, char *out, size_t size)
 		rest += 2;
 	else if (strcmp(scheme->ours, "unix") != 0)
 		rest += strspn(rest, "/");
-	if (is_shown && print_url(scheme, rest, out, size) && is_right(out))
+	if (is_shown && print_url(scheme, rest, out, size) && urls_is_right(out))
 		return strcmp(out, piece) != 0;
 	(void)snprintf(out, size, "%s", scheme->example);
 	return choice_find(scheme->ours, word) < 0;
@@ -173,10 +169,8 @@ static const char *find_parameter_hint(const char *why)
 
 	if (sscanf(why, "the parameter '%31[^']' is unknown", word) != 1)
 		return NULL;
-	for (char *byte = word; *byte != '\0'; byte++)
-		*byte = (char)tolower((unsigned char)*byte);
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
-		if (choice_find(parameters[i].words, word) >= 0)
+		if (choice_find_any_case(parameters[i].words, word) >= 0)
 			return parameters[i].hint;
 	return NULL;
 }

@@ -2,10 +2,15 @@
 #ifndef URLS_H
 #define URLS_H
 
+#include <stdbool.h>
+
 #include "options/opts.h"
 
 /* Separators of URLs. A newline is among them, since values from files or YAML end with one. */
 #define URL_SEPARATORS " \t\r\n"
+
+/* Whether the text is one right URL. */
+bool urls_is_right(const char *text);
 
 /*
  * Append the URLs in value, with separators between them, to those of opts. RLOCK_EINVAL with the reason in why, or

@@ -96,6 +96,11 @@ static void read_letter(struct words *from, const char *word, struct word *out)
 	}
 }
 
+bool word_is_number(const char *word)
+{
+	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
 bool words_next(struct words *from, struct word *out)
 {
 	const char *word;

@@ -43,6 +43,9 @@ struct words {
 	size_t byte;
 };
 
+/* Whether the word has digits only, at least one. */
+bool word_is_number(const char *word);
+
 /* Read the next name or option: "-nw5s" contains two options. False: no more words. */
 bool words_next(struct words *from, struct word *out);
 

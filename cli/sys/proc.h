@@ -22,7 +22,10 @@ struct proc {
 	int end;
 	/* The process has got SIGKILL, or is exiting. But it may still run until a processor is free for its end. */
 	bool is_killed;
-	/* The end of the process sends no signal to its parent: os_fork_silently has forked it, or a like call. */
+	/*
+	 * The end of the process sends no signal to its parent. os.c forks all helpers so: a process of our program with this
+	 * mark is a helper, even before it has set its name.
+	 */
 	bool is_silent;
 	long threads;
 	/* start time in the kernel's ticks since the machine booted */

@@ -219,7 +219,7 @@ void check_ttls(struct server *server)
 {
 	struct redisReply *keys;
 
-	/* While the slot moves, neither node runs a script that reads all keys. */
+	/* While the slot moves, the keys are on two nodes, so each node would reply with an error to this script. */
 	if (world.is_moving)
 		return;
 	keys = server_reply(server, "EVAL %s 1 " LOCK, keys_without_ttl);

@@ -188,7 +188,7 @@ void take_snapshot(struct server *server)
 
 	redisReply *reply;
 
-	/* While the slot moves, neither node runs a script that reads all keys. */
+	/* While the slot moves, the keys are on two nodes, so each node would reply with an error to this script. */
 	if (world.is_moving)
 		return;
 	reply = server_reply(server,
