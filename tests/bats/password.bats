@@ -189,7 +189,7 @@ make_user() {
 		78 database --db 99
 	END
 	is_held a
-	assert [ "$(redis pttl a)" -le 20000 ]
+	assert_ttl 1 "$(redis pttl a)" 20000
 }
 
 # ---- that no password is shown ----

@@ -51,9 +51,9 @@ load ../lib/proxying
 
 @test "the lease is thirty seconds unless --ttl sets another one" {
 	run -0 rlock run a -- ask_redis "$SERVER_SOCKET" pttl a
-	assert_between 20000 "$output" 30000
+	assert_ttl 20000 "$output" 30000
 	run -0 rlock run -t 5s a -- ask_redis "$SERVER_SOCKET" pttl a
-	assert_between 1000 "$output" 5000
+	assert_ttl 1000 "$output" 5000
 }
 
 @test "a lock is renewed at every third of its lease while the command runs" {
@@ -126,8 +126,8 @@ wakes_up_between() {
 		echo "$command" >&2
 		# shellcheck disable=SC2086
 		run "-$status" rlock run --at-least 60s $options a b -- sh -c "$command"
-		assert_between 50000 "$(redis pttl a)" 60000
-		assert_between 50000 "$(redis pttl b)" 60000
+		assert_ttl 50000 "$(redis pttl a)" 60000
+		assert_ttl 50000 "$(redis pttl b)" 60000
 		run -75 rlock run -n a -- true
 		redis flushall
 	done <<-'END'
@@ -139,7 +139,7 @@ wakes_up_between() {
 	assert_between 0 $(($(now_ms) - start)) 30000
 	# --at-least must count from the acquisition, whatever the lease.
 	rlock run -t 60s --at-least 20s a -- sleep 0.6
-	assert_between 1 "$(redis pttl a)" 19400
+	assert_ttl 1 "$(redis pttl a)" 19400
 }
 
 @test "a lock kept by --at-least expires, and a waiter then acquires it; a command that runs longer keeps nothing" {

@@ -8,6 +8,7 @@
 #   assert_one_line REGEXP            asserts that the output of `run` is exactly one line, which matches
 #   assert_one_message                asserts that the output of `run` is exactly one line, which starts with "rlock: "
 #   assert_between MIN VALUE MAX      asserts that VALUE is from MIN to MAX
+#   assert_ttl MIN_MS TTL_MS MAX_MS   the same for a TTL, where the clock may be set back a little
 #   ended_with STATUS [PID]           waits until the background process has ended; fails unless its status is STATUS
 #   all_ended_with STATUS             as ended_with, for all background processes
 #   has_waiters NAME [COUNT]          whether COUNT (1) rlocks wait for a lock of any kind but fair
@@ -71,6 +72,12 @@ assert_one_message() {
 assert_between() {
 	assert [ "$1" -le "$2" ]
 	assert [ "$2" -le "$3" ]
+}
+
+# assert_ttl MIN_MS TTL_MS MAX_MS: as assert_between, but TTL_MS may be 200 ms more. The server counts TTLs by the wall clock, which a
+# machine that sets its clock by the network may set back at any time.
+assert_ttl() {
+	assert_between "$1" "$2" $(($3 + 200))
 }
 
 ended_with() {
