@@ -50,7 +50,7 @@
 /*
  * Longest time between two iterations of a renewer that waits. It is that between two heartbeats of a waiter far back
  * in the queue. With a short lease it is a third of the lease: the front then wakes in time to notice a renewer that
- * hangs just after the grant.
+ * hangs just after the grant. If even that is too late, the renewer wakes the front: see lease_needs_front.
  */
 #define WAIT_ITERATION_MAX_MS 10000
 
@@ -304,17 +304,29 @@ int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms)
 	return now_ms < lease->wait_end_ms ? min(next_ms, lease->wait_end_ms) : next_ms;
 }
 
+/* How long before a deadline the front must act. */
+static int64_t soon_ms(const struct lease *lease)
+{
+	return min(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
+}
+
 int64_t lease_overdue_ms(const struct lease *lease)
 {
 	int64_t next_iteration_ms = lease->next_iteration_ms;
-	int64_t soon_ms = min(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
 
 	if (next_iteration_ms == INT64_MAX)
 		return INT64_MAX;
 	if (!lease_is_held(lease))
 		return next_iteration_ms + OVERDUE_MS;
-	return max(next_iteration_ms + soon_ms,
-		   min(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms));
+	return max(next_iteration_ms + soon_ms(lease),
+		   min(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms(lease)));
+}
+
+bool lease_needs_front(const struct lease *lease)
+{
+	int64_t wakes_up_ms = lease_wait_iteration_ms(lease, rlock_now_ms()) + OVERDUE_MS;
+
+	return lease_next_ms(lease) - soon_ms(lease) < wakes_up_ms;
 }
 
 int64_t lease_term_end_ms(const struct lease *lease)

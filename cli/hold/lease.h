@@ -198,6 +198,11 @@ int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
  * no iteration is due.
  */
 int64_t lease_overdue_ms(const struct lease *lease);
+/*
+ * Whether the renewer must wake the front when the lock has just been acquired. Until then the front expects a renewer
+ * that waits. It would wake up too late to notice before the end of a short lease that the renewer hangs.
+ */
+bool lease_needs_front(const struct lease *lease);
 
 /* Time from the sending of a successful renewal to that of the next one. */
 int64_t lease_renewal_ms(const struct lease *lease);

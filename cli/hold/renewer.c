@@ -1081,6 +1081,8 @@ static bool acquire(struct renewer *renewer)
 	if (status == RLOCK_OK) {
 		renewer->lease->next_iteration_ms = rlock_now_ms();
 		lease_record_acquired(renewer->lease, renewer->hold);
+		if (lease_needs_front(renewer->lease))
+			wake_front(renewer);
 		plan_renewal(renewer);
 		/*
 		 * A signal, or the front's death, may have ended the wait just when the lock was granted. Then release

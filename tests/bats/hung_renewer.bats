@@ -111,6 +111,27 @@ wake_ups() {
 	no_keys
 }
 
+@test "when a renewer hangs that has just started the command, no other command gets a lock with a short lease before the first has ended" {
+	local contender
+	needs_refuse
+	echo >hangs
+	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run -t 1s a -- sh -c "$REPORT_PID_AND_RUN"
+	wait_until 10 test -s command-pid
+	in_background rlock run -w 60s a -- sh -c 'kill -0 "$(cat command-pid)" 2>two-run; echo "$?" >acquired'
+	contender=$PID
+	wait_until 10 is_replaced_or_over
+	rm hangs
+	end_commands
+	ended_with 0 "$contender"
+	assert_equal "$(<acquired)" 1
+	no_keys
+}
+
+# is_replaced_or_over: whether the renewer that hangs was killed and its command still has the lock, or another command got it.
+is_replaced_or_over() {
+	[ -s acquired ] || is_gone "$(awk 'NF > 0 { print $NF }' hangs)"
+}
+
 @test "a renewer that waits for a lock is not killed while its server does not answer" {
 	hold_with_pids a
 	holder=$PID
