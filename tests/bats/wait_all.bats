@@ -138,10 +138,10 @@ hold_nested() {
 	wait_until 5 no_keys
 }
 
-@test "a stopped inner renewer does not delay the end of a terminated command" {
+@test "an inner renewer that hangs does not delay the end of a terminated command" {
 	hold_nested
 	parent_of "$INNER"
-	kill -s STOP "$PARENT"
+	stop_by_debugger "$PARENT"
 	takes_less_than 12 ended_with 124
 	is_free a
 	is_gone "$INNER"
