@@ -84,7 +84,7 @@ int caller_explain_failure(const struct opts *opts, const struct rlock_conn *con
 		 (opt_table[OPT_WAIT].verbs & opts->verb->set) != 0)
 		added = "give --wait";
 	else if (status == RLOCK_EKIND) /* the key has a lock of another kind, or no lock */
-		added = strstr(rlock_conn_error(conn), "/write lock") != NULL
+		added = rlock_conn_failure(conn)->is_readwrite
 				? "take read or write, or another name"
 				: "take another name";
 	(void)failure_print(conn, added, out);

@@ -507,8 +507,7 @@ static enum answer subscribe(struct trial *trial, enum rlock__key key)
 	if (trial->status == RLOCK_OK)
 		trial->status = rlock__subscription_open(twin, &channel, 1, INT64_MAX);
 	if (trial->status == RLOCK_EACL)
-		answer = strstr(twin->error.text, "channel") == NULL ? COMMAND_DENIED
-								     : OBJECT_DENIED;
+		answer = twin->error.is_about_channel ? OBJECT_DENIED : COMMAND_DENIED;
 	/* Other failures are no missing right. With RLOCK_EUNSUPPORTED and RLOCK_ENET waiters poll, and trial.c reports that. */
 	if (trial->status == RLOCK_EACL || trial->status == RLOCK_EUNSUPPORTED ||
 	    trial->status == RLOCK_ENET)

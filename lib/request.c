@@ -818,6 +818,8 @@ enum rlock_status rlock__reply_fail_held(struct rlock__error *error, const char 
 	return RLOCK_BUSY;
 }
 
+/* The type that our scripts reply for a read or write lock (mutex.lua). */
+#define READWRITE_TYPE "read/write lock"
 #define TYPE_SHOWN_MAX 256 /* a script's type can contain the name of a side key */
 
 static const char *show_type(const struct redisReply *type, char shown[TYPE_SHOWN_MAX])
@@ -850,6 +852,8 @@ enum rlock_status rlock__reply_fail_kind(struct rlock__connection *connection,
 
 	(void)rlock__fail(&connection->error, RLOCK_EKIND,
 			  "not a lock of this kind: the key holds a %s", show_type(type, shown));
+	connection->error.failure.is_readwrite =
+		type->type == REDIS_REPLY_STRING && strcmp(type->str, READWRITE_TYPE) == 0;
 	connection->error.name_index = name_index;
 	return RLOCK_EKIND;
 }

@@ -7,10 +7,10 @@
  *	struct rlock_name name = { "nightly", 7 };
  *	struct rlock_hold_spec spec = RLOCK_HOLD_SPEC_INIT;
  *	struct rlock_request request = RLOCK_REQUEST_INIT;
- *	char why[RLOCK_ERROR_MAX];
+ *	struct rlock_url_error error;
  *
- *	if (rlock_url_parse("redis://127.0.0.1:6379", &url, why) != RLOCK_OK)
- *		errx(64, "%s", why);
+ *	if (rlock_url_parse("redis://127.0.0.1:6379", &url, &error) != RLOCK_OK)
+ *		errx(64, "%s", error.why);
  *	if (rlock_conn_new(&url, 1, NULL, &conn) != RLOCK_OK)
  *		errx(71, "out of memory");
  *	spec.names = &name;
@@ -135,12 +135,27 @@ enum rlock_scheme {
 	RLOCK_SCHEME_LOCAL,    /* local: */
 };
 
-/*
- * Parse a URL into an object that the caller frees. RLOCK_EINVAL or RLOCK_ENOMEM: why has the reason, which never contains a
- * password.
- */
+/* Mistakes in a URL for which a program may have a better explanation than the library. */
+enum rlock_url_mistake {
+	RLOCK_URL_MISTAKE_OTHER,
+	RLOCK_URL_MISTAKE_DATABASE,  /* the database is not a number */
+	RLOCK_URL_MISTAKE_PARAMETER, /* the query has an unknown parameter */
+};
+
+/* Why a text was refused. */
+struct rlock_url_error {
+	enum rlock_url_mistake mistake;
+	/* Where the text has that database, or the name of that parameter. */
+	size_t part_at, part_len;
+	/* Length of why without the example at its end, so that a caller can replace the example. */
+	size_t reason_len;
+	/* The reason in words, for people. It never contains a password. */
+	char why[RLOCK_ERROR_MAX];
+};
+
+/* Parse a URL into an object that the caller frees. RLOCK_EINVAL or RLOCK_ENOMEM: error has the reason. */
 RLOCK_API enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
-					    char why[RLOCK_ERROR_MAX]);
+					    struct rlock_url_error *error);
 RLOCK_API void rlock_url_free(struct rlock_url *url);
 
 RLOCK_API enum rlock_scheme rlock_url_scheme(const struct rlock_url *url);
@@ -203,10 +218,10 @@ rlock_url_set_sentinel_password_source(struct rlock_url *url,
 
 /*
  * For a NAT or containers: map is HOST:PORT=HOST:PORT,... If a sentinel or a node of a cluster names the first address, connect to
- * the second. RLOCK_EINVAL: map has another form, or url is of a single server; why has the reason.
+ * the second. RLOCK_EINVAL: map has another form, or url is of a single server; error has the reason.
  */
 RLOCK_API enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
-					      char why[RLOCK_ERROR_MAX]);
+					      struct rlock_url_error *error);
 
 /* Parameters of a TLS connection. A URL with TLS can also contain each of them. */
 enum rlock_tls_param {
@@ -509,6 +524,7 @@ struct rlock_failure {
 	/* After RLOCK_ENET: a retry may succeed, since the server is starting or busy, or a failover may be in progress. */
 	bool is_transient;
 	bool lacks_password; /* after RLOCK_ENET: the password source had no password */
+	bool is_readwrite;   /* after RLOCK_EKIND: the key is a read or write lock */
 	/*
 	 * After RLOCK_BUSY: other owners hold the lock, or permits of it. False: the lock looks free, but a server was restarted
 	 * less than a lease ago, and may have lost the lock of another owner.

@@ -202,18 +202,19 @@ static int set_tls(struct opts *opts, struct rlock_url *url)
 /* Set the map by which the library translates the addresses that sentinels name, or nodes of a cluster. */
 static int set_map(const struct opts *opts, struct rlock_url *url)
 {
-	char why[RLOCK_ERROR_MAX], where[USAGE_WHERE_MAX];
+	char where[USAGE_WHERE_MAX];
+	struct rlock_url_error error;
 	enum opt_id id = has_sentinels(url) ? OPT_SENTINEL_MAP : OPT_CLUSTER_MAP;
 	const char *map = id == OPT_SENTINEL_MAP ? opts->sentinel_map
 			  : has_nodes(url)       ? opts->cluster_map
 						 : NULL;
-	enum rlock_status status = map != NULL ? rlock_url_set_map(url, map, why) : RLOCK_OK;
+	enum rlock_status status = map != NULL ? rlock_url_set_map(url, map, &error) : RLOCK_OK;
 
 	if (status == RLOCK_OK)
 		return 0;
 	if (status == RLOCK_ENOMEM)
 		return message_out_of_memory();
-	message_error("%s: %s", usage_where(opts, id, where), why);
+	message_error("%s: %s", usage_where(opts, id, where), error.why);
 	return code_of_source(opts, id);
 }
 

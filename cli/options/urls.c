@@ -90,9 +90,9 @@ static bool print_url(const struct scheme *scheme, const char *rest, char *out, 
 bool urls_is_right(const char *text)
 {
 	struct rlock_url *url = NULL;
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
+	if (rlock_url_parse(text, &url, &error) != RLOCK_OK)
 		return false;
 	rlock_url_free(url);
 	return true;
@@ -162,32 +162,34 @@ static const struct {
 	  "the service follows the hosts, as in redis+sentinel://HOST:26379/SERVICE" },
 };
 
-/* Find the hint for the parameter that the library's reason names. NULL: none. */
-static const char *find_parameter_hint(const char *why)
+/* Find the hint for a parameter that the library does not know. NULL: none. */
+static const char *find_parameter_hint(const char *name, size_t len)
 {
 	char word[WORD_MAX];
 
-	if (sscanf(why, "the parameter '%31[^']' is unknown", word) != 1)
-		return NULL;
+	(void)snprintf(word, sizeof(word), "%.*s", (int)len, name);
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
 		if (choice_find_any_case(parameters[i].words, word) >= 0)
 			return parameters[i].hint;
 	return NULL;
 }
 
-/* Replace the library's reason for refusing a piece of the value, if another reason is more probable. */
-static void explain(const char *value, const char *piece, char why[RLOCK_ERROR_MAX])
+/* Explain why the library refused a piece of the value: by its reason, unless another one is more probable. */
+static void explain(const char *value, const char *piece, const struct rlock_url_error *error,
+		    char why[RLOCK_ERROR_MAX])
 {
-	const char *suggested = find_parameter_hint(why), *example = strstr(why, ", an example is");
-	const char *note = NULL;
+	const char *suggested = NULL, *note = NULL;
 	char url[URL_MAX], shown[URL_MAX];
-	size_t len = example != NULL ? (size_t)(example - why) : strlen(why);
+	size_t len = error->reason_len;
 
+	(void)snprintf(why, RLOCK_ERROR_MAX, "%s", error->why);
+	if (error->mistake == RLOCK_URL_MISTAKE_PARAMETER)
+		suggested = find_parameter_hint(piece + error->part_at, error->part_len);
 	if (*piece == '"' || *piece == '\'')
 		suggested = "quotes are no part of a URL; leave them out";
 	else if (*piece == '#')
 		suggested = "a comment needs a line of its own";
-	else if (strstr(why, "is not the number of a database") != NULL)
+	else if (error->mistake == RLOCK_URL_MISTAKE_DATABASE)
 		note = "; the name of a lock is a word of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
 		suggested = "a blank in a user or password is written %20";
@@ -206,6 +208,7 @@ enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_
 {
 	enum rlock_status status = RLOCK_OK;
 	char *list = strdup(value), *rest = list, *piece;
+	struct rlock_url_error error;
 
 	if (list == NULL)
 		return RLOCK_ENOMEM;
@@ -219,10 +222,10 @@ enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_
 			opts->urls = larger;
 		if (status != RLOCK_OK || *piece == '\0')
 			continue;
-		status = rlock_url_parse(piece, &opts->urls[opts->url_count], why);
+		status = rlock_url_parse(piece, &opts->urls[opts->url_count], &error);
 		opts->url_count += status == RLOCK_OK;
 		if (status == RLOCK_EINVAL)
-			explain(value, piece, why);
+			explain(value, piece, &error, why);
 	}
 	explicit_bzero(list, strlen(value));
 	free(list);

@@ -256,10 +256,13 @@ static enum rlock_status missing_right(struct rlock__error *error, const char *w
 				   "it needs the ACL rule +%s",
 				   rlock_escape(command, strlen(command), shown, sizeof(shown)),
 				   shown);
-	if (is_about_channel)
-		return rlock__fail(error, RLOCK_EACL,
-				   "denied by the server: the user may not use the lock's "
-				   "channel; it needs the ACL rule &redisson_*");
+	if (is_about_channel) {
+		(void)rlock__fail(error, RLOCK_EACL,
+				  "denied by the server: the user may not use the lock's "
+				  "channel; it needs the ACL rule &redisson_*");
+		error->is_about_channel = true;
+		return RLOCK_EACL;
+	}
 	/*
 	 * If the error mentions the script, the denied key is a timeout key, whose name the script makes. A script gets all other
 	 * keys as arguments: their error is the next one.

@@ -77,9 +77,9 @@ struct parsing {
 	const char *text;
 	/* text with its password hidden, for messages */
 	char *shown;
-	char *why; /* of RLOCK_ERROR_MAX bytes */
+	struct rlock_url_error *error;
 	struct rlock_url *url;
-	enum rlock_status status; /* of the failure that why explains; RLOCK_OK: none */
+	enum rlock_status status; /* of the failure that error explains; RLOCK_OK: none */
 	char quoted[QUOTE_MAX];   /* the part that a reason quotes */
 };
 
@@ -90,9 +90,31 @@ __attribute__((format(printf, 2, 3))) static bool parsing_fail(struct parsing *p
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(parsing->why, RLOCK_ERROR_MAX, format, args);
+	(void)vsnprintf(parsing->error->why, sizeof(parsing->error->why), format, args);
 	va_end(args);
+	parsing->error->mistake = RLOCK_URL_MISTAKE_OTHER;
+	parsing->error->reason_len = strlen(parsing->error->why);
 	parsing->status = RLOCK_EINVAL;
+	return false;
+}
+
+/* Add an example to the reason. Returns false. */
+static bool parsing_add_example(struct parsing *parsing, const char *example)
+{
+	size_t len = parsing->error->reason_len;
+
+	(void)snprintf(parsing->error->why + len, sizeof(parsing->error->why) - len,
+		       ", an example is %s", example);
+	return false;
+}
+
+/* Record the mistake that the reason explains, and its part of the text. Returns false. */
+static bool parsing_set_mistake(struct parsing *parsing, enum rlock_url_mistake mistake,
+				struct part part)
+{
+	parsing->error->mistake = mistake;
+	parsing->error->part_at = (size_t)(part.text - parsing->text);
+	parsing->error->part_len = part.len;
 	return false;
 }
 
@@ -189,7 +211,8 @@ static bool address_read(struct parsing *parsing, struct part part, char **out)
 static bool host_name_read(struct parsing *parsing, struct part part, char **out)
 {
 	if (part.len == 0)
-		return parsing_fail(parsing, "the host is missing, an example is " URL_EXAMPLE);
+		return parsing_fail(parsing, "the host is missing") ||
+		       parsing_add_example(parsing, URL_EXAMPLE);
 	if (!parsing_decode(parsing, part, "host", out))
 		return false;
 	for (char *at = *out; *at != '\0'; at++) {
@@ -298,7 +321,7 @@ static bool hosts_read(struct parsing *parsing, struct part authority)
 
 /* ---- the map of addresses ---- */
 
-#define MAP_EXAMPLE "an example is 10.0.0.1:6379=redis.example:16379"
+#define MAP_EXAMPLE "10.0.0.1:6379=redis.example:16379"
 
 static bool mapped_read(struct parsing *parsing, struct part part)
 {
@@ -306,8 +329,8 @@ static bool mapped_read(struct parsing *parsing, struct part part)
 	bool is_good = endpoint_read(parsing, part, 0, &read);
 
 	if (is_good && read.port == 0)
-		is_good = parsing_fail(parsing, "'%s' has no port, " MAP_EXAMPLE,
-				       parsing_quote(parsing, part));
+		is_good = parsing_fail(parsing, "'%s' has no port", parsing_quote(parsing, part)) ||
+			  parsing_add_example(parsing, MAP_EXAMPLE);
 	else if (is_good)
 		is_good = rlock__endpoints_add(&parsing->url->map, read.host, read.port) ||
 			  parsing_fail_memory(parsing);
@@ -323,8 +346,9 @@ static bool map_read(struct parsing *parsing, struct part map)
 		struct part from = part_cut(&to, "=");
 
 		if (!part_skip(&to, "="))
-			return parsing_fail(parsing, "'%s' has no '=', " MAP_EXAMPLE,
-					    parsing_quote(parsing, from));
+			return parsing_fail(parsing, "'%s' has no '='",
+					    parsing_quote(parsing, from)) ||
+			       parsing_add_example(parsing, MAP_EXAMPLE);
 		if (!mapped_read(parsing, from) || !mapped_read(parsing, to))
 			return false;
 	} while (part_skip(&map, ","));
@@ -342,8 +366,10 @@ static bool db_read(struct parsing *parsing, struct part part)
 		return false;
 	url->has_db = rlock__number_parse(text, strlen(text), 0, INT_MAX, &url->db);
 	free(text);
-	return url->has_db || parsing_fail(parsing, "'%s' is not the number of a database",
-					   parsing_quote(parsing, part));
+	return url->has_db ||
+	       parsing_fail(parsing, "'%s' is not the number of a database",
+			    parsing_quote(parsing, part)) ||
+	       parsing_set_mistake(parsing, RLOCK_URL_MISTAKE_DATABASE, part);
 }
 
 /* Read /SERVICE, the name of the master at the sentinels; the rest stays in path. */
@@ -353,8 +379,8 @@ static bool service_read(struct parsing *parsing, struct part *path)
 
 	(void)part_skip(path, "/");
 	if (part.len == 0)
-		return parsing_fail(parsing, "the name of the service is missing, an example is "
-					     "redis+sentinel://host:26379/mymaster");
+		return parsing_fail(parsing, "the name of the service is missing") ||
+		       parsing_add_example(parsing, "redis+sentinel://host:26379/mymaster");
 	return parsing_decode(parsing, part, "service", &parsing->url->service);
 }
 
@@ -378,9 +404,8 @@ static bool socket_read(struct parsing *parsing, struct part path)
 	if (path.len > 0 && path.text[0] != '/' && memchr(path.text, '@', path.len) != NULL)
 		return parsing_fail(parsing, "a socket's URL has no user or password");
 	if (path.len < 2 || path.text[0] != '/')
-		return parsing_fail(parsing,
-				    "the absolute path of a socket is missing, an example is "
-				    "unix:///run/redis/redis.sock");
+		return parsing_fail(parsing, "the absolute path of a socket is missing") ||
+		       parsing_add_example(parsing, "unix:///run/redis/redis.sock");
 	if (!parsing_decode(parsing, path, "path", &url->path))
 		return false;
 	return strlen(url->path) <= RLOCK__SOCKET_PATH_MAX ||
@@ -409,7 +434,9 @@ static bool parameter_read(struct parsing *parsing, struct part name, struct par
 	for (enum rlock_tls_param i = 0; parsing->url->has_tls && i < RLOCK_TLS_PARAMS; i++)
 		if (is_word(name, rlock__url_tls_param_name(i)))
 			return tls_read(parsing, i, value);
-	return parsing_fail(parsing, "the parameter '%s' is unknown", parsing_quote(parsing, name));
+	return parsing_fail(parsing, "the parameter '%s' is unknown",
+			    parsing_quote(parsing, name)) ||
+	       parsing_set_mistake(parsing, RLOCK_URL_MISTAKE_PARAMETER, name);
 }
 
 /* Read [?name=value&...] up to the end of the URL. */
@@ -454,11 +481,12 @@ static bool scheme_read(struct parsing *parsing, struct part *rest)
 	enum rlock_scheme scheme = parsing->url->scheme;
 
 	if (!is_known && strncmp(rest->text, "://", 3) == 0)
-		return parsing_fail(parsing,
-				    "the scheme '%s' is unknown, an example is " URL_EXAMPLE,
-				    parsing_quote(parsing, word));
+		return parsing_fail(parsing, "the scheme '%s' is unknown",
+				    parsing_quote(parsing, word)) ||
+		       parsing_add_example(parsing, URL_EXAMPLE);
 	if (!is_known)
-		return parsing_fail(parsing, "the scheme is missing, an example is " URL_EXAMPLE);
+		return parsing_fail(parsing, "the scheme is missing") ||
+		       parsing_add_example(parsing, URL_EXAMPLE);
 	if (!part_skip(rest, ":"))
 		return parsing_fail(parsing, "the ':' is missing after '%s'",
 				    rlock__url_scheme_name(scheme, parsing->url->has_tls));
@@ -502,10 +530,10 @@ static bool parse(struct parsing *parsing)
 }
 
 enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
-				    char why[RLOCK_ERROR_MAX])
+				    struct rlock_url_error *error)
 {
 	/* Messages may show the map as it is: it has no password to hide. */
-	struct parsing parsing = { .text = map, .shown = (char *)map, .why = why, .url = url };
+	struct parsing parsing = { .text = map, .shown = (char *)map, .error = error, .url = url };
 
 	if (url->scheme == RLOCK_SCHEME_SENTINEL || url->scheme == RLOCK_SCHEME_CLUSTER) {
 		rlock__endpoints_free(&url->map);
@@ -517,11 +545,11 @@ enum rlock_status rlock_url_set_map(struct rlock_url *url, const char *map,
 }
 
 enum rlock_status rlock_url_parse(const char *text, struct rlock_url **out,
-				  char why[RLOCK_ERROR_MAX])
+				  struct rlock_url_error *error)
 {
 	struct parsing parsing = { .text = text,
 				   .shown = strdup(text),
-				   .why = why,
+				   .error = error,
 				   .url = calloc(1, sizeof(struct rlock_url)) };
 
 	if (parsing.shown != NULL && parsing.url != NULL) {

@@ -187,7 +187,8 @@ static void connect_to_servers(void)
 {
 	struct rlock_url *urls[SERVERS_MAX] = { NULL };
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
-	char text[sizeof("unix://0?db=3") + 256], why[RLOCK_ERROR_MAX], directory[256];
+	char text[sizeof("unix://0?db=3") + 256], directory[256];
+	struct rlock_url_error error;
 
 	ALWAYS(getcwd(directory, sizeof(directory)) != NULL);
 	server.count = has('3') && !has('M') ? 3 : 1;
@@ -196,7 +197,7 @@ static void connect_to_servers(void)
 	for (size_t i = 0; i < server.count; i++) {
 		(void)snprintf(text, sizeof(text), "unix://%s/%zu%s", directory, i,
 			       has('D') ? "?db=3" : "");
-		ALWAYS(rlock_url_parse(text, &urls[i], why) == RLOCK_OK);
+		ALWAYS(rlock_url_parse(text, &urls[i], &error) == RLOCK_OK);
 		ALWAYS(!has('P') || rlock_url_set_password(urls[i], "secret") == RLOCK_OK);
 	}
 	ALWAYS(rlock_conn_new(urls, server.count, &opts, &plan.conn) == RLOCK_OK);

@@ -14,9 +14,9 @@
 static void check_server(const struct rlock_url *url)
 {
 	struct rlock_url *again = NULL;
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
-	ALWAYS(rlock_url_parse(rlock_url_server(url), &again, why) == RLOCK_OK);
+	ALWAYS(rlock_url_parse(rlock_url_server(url), &again, &error) == RLOCK_OK);
 	ALWAYS(strcmp(rlock_url_server(again), rlock_url_server(url)) == 0);
 	ALWAYS(rlock_url_scheme(again) == rlock_url_scheme(url) && again->db == url->db);
 	ALWAYS(!rlock_url_has_password(again) && again->user == NULL);
@@ -62,18 +62,18 @@ static void check_hidden(const struct rlock_url *url, const char *text, const ch
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *hidden = strdup(text);
-	char why[RLOCK_ERROR_MAX] = "";
+	struct rlock_url_error error = { .why = "" };
 	struct rlock_url *url = NULL;
 
 	ALWAYS(hidden != NULL);
 	rlock_url_hide_password(hidden);
 	ALWAYS(strlen(hidden) == strlen(text));
-	if (rlock_url_parse(text, &url, why) == RLOCK_OK) {
+	if (rlock_url_parse(text, &url, &error) == RLOCK_OK) {
 		check_server(url);
 		check_hidden(url, text, hidden);
 		check_changes(url);
 	} else {
-		ALWAYS(url == NULL && why[0] != '\0' && fuzz_is_shown_safely(why));
+		ALWAYS(url == NULL && error.why[0] != '\0' && fuzz_is_shown_safely(error.why));
 	}
 	rlock_url_free(url);
 	free(hidden);

@@ -27,9 +27,9 @@ static inline struct rlock_conn *connect_to(const char *text)
 {
 	struct rlock_url *url = NULL;
 	struct rlock_conn *conn = NULL;
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
-	check(rlock_url_parse(text, &url, why) == RLOCK_OK, "the URL is good");
+	check(rlock_url_parse(text, &url, &error) == RLOCK_OK, "the URL is good");
 	check(rlock_conn_new(&url, 1, NULL, &conn) == RLOCK_OK, "there is memory");
 	rlock_url_free(url);
 	return conn;

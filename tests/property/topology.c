@@ -268,10 +268,10 @@ void topology_end(void)
 static struct rlock_url *parse(const char *text)
 {
 	struct rlock_url *url = NULL;
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
-		fail("'%s': %s", text, why);
+	if (rlock_url_parse(text, &url, &error) != RLOCK_OK)
+		fail("'%s': %s", text, error.why);
 	return url;
 }
 

@@ -49,10 +49,11 @@ static struct rlock_conn *connect_to(const char *path)
 {
 	struct rlock_url *url = NULL;
 	struct rlock_conn *conn = NULL;
-	char text[128], why[RLOCK_ERROR_MAX];
+	char text[128];
+	struct rlock_url_error error;
 
 	(void)snprintf(text, sizeof(text), "unix://%s", path);
-	if (rlock_url_parse(text, &url, why) == RLOCK_OK)
+	if (rlock_url_parse(text, &url, &error) == RLOCK_OK)
 		(void)rlock_conn_new(&url, 1, NULL, &conn);
 	rlock_url_free(url);
 	return conn;

@@ -60,11 +60,11 @@ static void set_conn(struct peer *peer, const char *text)
 {
 	struct rlock_conn_opts opts = RLOCK_CONN_OPTS_INIT;
 	struct rlock_url *url = NULL;
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
 	opts.connect_timeout_ms = PATIENCE_MS;
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
-		(void)printf("# %s\n", why);
+	if (rlock_url_parse(text, &url, &error) != RLOCK_OK)
+		(void)printf("# %s\n", error.why);
 	(void)rlock__connection_new(url, &opts, &peer->connection);
 	rlock_url_free(url);
 }

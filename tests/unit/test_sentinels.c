@@ -364,7 +364,8 @@ static struct client {
 
 static void client_init(struct client *client)
 {
-	char text[256] = "redis+sentinel://", why[RLOCK_ERROR_MAX] = "";
+	char text[256] = "redis+sentinel://";
+	struct rlock_url_error error = { .why = "" };
 	size_t len = strlen(text);
 
 	for (size_t i = 0; i < count; i++)
@@ -372,7 +373,8 @@ static void client_init(struct client *client)
 					i > 0 ? "," : "", sentinels[i].port);
 	(void)snprintf(text + len, sizeof(text) - len, "/" SERVICE);
 	*client = (struct client){ .url = NULL };
-	CHECK(rlock_url_parse(text, &client->url, why) == RLOCK_OK, "the URL is valid %s", why);
+	CHECK(rlock_url_parse(text, &client->url, &error) == RLOCK_OK, "the URL is valid %s",
+	      error.why);
 	client->error.server = rlock_url_server(client->url);
 	rlock__session_init(&client->session, client->url, NULL, NULL, &client->error);
 	client->topology = rlock__topology_new(client->url, &client->session);

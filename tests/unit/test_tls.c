@@ -108,13 +108,14 @@ static void create_server(void)
 
 static void setup(void)
 {
-	char text[sizeof(trusted) + 64], why[RLOCK_ERROR_MAX];
+	char text[sizeof(trusted) + 64];
+	struct rlock_url_error refused;
 	struct rlock__error error = { 0 };
 
 	(void)close(mkstemp(trusted));
 	create_server();
 	(void)snprintf(text, sizeof(text), "rediss://" HOST "?cacert=%s", trusted);
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
+	if (rlock_url_parse(text, &url, &refused) != RLOCK_OK)
 		abort();
 	context = rlock__tls_context_new(url, &error);
 	CHECK(context != NULL, "the files of TLS are read");

@@ -15,11 +15,11 @@
 /* Parse a URL, which the caller frees. NULL: refused; the reason is printed. */
 static struct rlock_url *parse(const char *text)
 {
-	char why[RLOCK_ERROR_MAX] = "";
+	struct rlock_url_error error = { .why = "" };
 	struct rlock_url *url = NULL;
 
-	if (rlock_url_parse(text, &url, why) != RLOCK_OK)
-		(void)printf("# %s: %s\n", text, why);
+	if (rlock_url_parse(text, &url, &error) != RLOCK_OK)
+		(void)printf("# %s: %s\n", text, error.why);
 	return url;
 }
 
@@ -205,7 +205,7 @@ static void check_sentinels(void)
 		"",     "a",       "a=b",      "a:1",       "a:1=",
 		"=b:1", "a:1=b:0", "a:1=b:2,", "a:1=b:2:3", "a:70000=b:2",
 	};
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 	struct rlock_url *url = parse("redis+sentinel://u:p@h1,h2:2/m/3"), *copy, *part;
 	struct rlock__endpoint to;
 
@@ -217,7 +217,8 @@ static void check_sentinels(void)
 	CHECK(rlock_url_set_sentinel_login(url, "sv", NULL) == RLOCK_OK,
 	      "a user without a password can be set");
 	CHECK_STRING(url->sentinel_password, "sp", "the password is unchanged");
-	CHECK(rlock_url_set_map(url, "a:1=b:2,[::1]:3=c:4", why) == RLOCK_OK, "a map is accepted");
+	CHECK(rlock_url_set_map(url, "a:1=b:2,[::1]:3=c:4", &error) == RLOCK_OK,
+	      "a map is accepted");
 	copy = rlock__url_copy(url);
 	to = rlock__url_translate(copy, "::1", 3);
 	part = rlock__url_of_server(copy, to.host, to.port);
@@ -229,17 +230,18 @@ static void check_sentinels(void)
 	to = rlock__url_translate(copy, "a", 2);
 	CHECK(strcmp(to.host, "a") == 0 && to.port == 2, "another port is not mapped");
 	for (size_t i = 0; i < COUNT_OF(maps); i++)
-		CHECK(rlock_url_set_map(url, maps[i], why) == RLOCK_EINVAL && unit_is_clause(why),
+		CHECK(rlock_url_set_map(url, maps[i], &error) == RLOCK_EINVAL &&
+			      unit_is_clause(error.why),
 		      "the map '%s' is refused", maps[i]);
 	rlock_url_free(copy);
 	rlock_url_free(url);
 	url = parse("redis://h");
 	CHECK(rlock_url_set_sentinel_login(url, "u", "p") == RLOCK_EINVAL &&
-		      rlock_url_set_map(url, "a:1=b:2", why) == RLOCK_EINVAL,
+		      rlock_url_set_map(url, "a:1=b:2", &error) == RLOCK_EINVAL,
 	      "a server has no sentinels");
 	rlock_url_free(url);
 	url = parse("redis+cluster://h");
-	CHECK(rlock_url_set_map(url, "a:1=b:2", why) == RLOCK_OK, "a cluster has a map, too");
+	CHECK(rlock_url_set_map(url, "a:1=b:2", &error) == RLOCK_OK, "a cluster has a map, too");
 	rlock_url_free(url);
 }
 

@@ -80,21 +80,21 @@ static void check_hide(void)
 /* Whether the text shows no part of the password: only the password contains Z. */
 static bool is_silent(const char *text)
 {
-	char why[RLOCK_ERROR_MAX] = "a reason";
+	struct rlock_url_error error = { .why = "a reason" };
 	struct rlock_url *url = NULL;
 	char *hidden = strdup(text);
-	bool is_taken = rlock_url_parse(text, &url, why) == RLOCK_OK;
+	bool is_taken = rlock_url_parse(text, &url, &error) == RLOCK_OK;
 	bool is_silent;
 
 	if (hidden == NULL)
 		abort();
 	rlock_url_hide_password(hidden);
 	is_silent = strlen(hidden) == strlen(text) && strchr(hidden, 'Z') == NULL &&
-		    unit_is_clause(why) && strchr(why, 'Z') == NULL &&
+		    unit_is_clause(error.why) && strchr(error.why, 'Z') == NULL &&
 		    (!is_taken || strchr(rlock_url_server(url), 'Z') == NULL);
 	if (!is_silent)
 		(void)printf("# text   %s\n# hidden %s\n# why    %s\n", unit_shown(text), hidden,
-			     why);
+			     error.why);
 	rlock_url_free(url);
 	free(hidden);
 	return is_silent;

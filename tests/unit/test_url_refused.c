@@ -103,24 +103,38 @@ static const struct {
 static void check_refused(const char *text, const char *wanted)
 {
 	struct rlock_url *untouched = (struct rlock_url *)&untouched, *url = untouched;
-	char why[RLOCK_ERROR_MAX] = "";
-	enum rlock_status status = rlock_url_parse(text, &url, why);
+	struct rlock_url_error error = { .why = "" };
+	enum rlock_status status = rlock_url_parse(text, &url, &error);
+	const char *why = error.why, *example = strstr(why, ", an example is ");
+	size_t reason_len = example != NULL ? (size_t)(example - why) : strlen(why);
 
 	if (!CHECK(status == RLOCK_EINVAL && url == untouched && strstr(why, wanted) != NULL &&
-			   unit_is_clause(why),
+			   unit_is_clause(why) && error.reason_len == reason_len,
 		   "'%s' is refused", unit_shown(text)))
 		(void)printf("# want %s\n# got  %s\n", wanted, why);
 }
 
+/* Check which mistake a text has, and in which part. */
+static void check_mistake(const char *text, enum rlock_url_mistake mistake, const char *part)
+{
+	struct rlock_url *url = NULL;
+	struct rlock_url_error error;
+
+	CHECK(rlock_url_parse(text, &url, &error) == RLOCK_EINVAL && error.mistake == mistake &&
+		      error.part_len == strlen(part) && error.part_at < strlen(text) &&
+		      memcmp(text + error.part_at, part, error.part_len) == 0,
+	      "the error names the part '%s' of %s", part, text);
+}
+
 /* Whether a URL is accepted that consists of start and a path, host or parameter of len bytes. */
-static bool is_taken(const char *start, size_t len, char why[RLOCK_ERROR_MAX])
+static bool is_taken(const char *start, size_t len, struct rlock_url_error *error)
 {
 	char text[4096];
 	struct rlock_url *url = NULL;
 	enum rlock_status status;
 
 	(void)snprintf(text, sizeof(text), "%s%0*d", start, (int)len, 0);
-	status = rlock_url_parse(text, &url, why);
+	status = rlock_url_parse(text, &url, error);
 	if (status == RLOCK_OK)
 		rlock_url_free(url);
 	return status == RLOCK_OK;
@@ -128,17 +142,20 @@ static bool is_taken(const char *start, size_t len, char why[RLOCK_ERROR_MAX])
 
 void test_url_refused(void)
 {
-	char why[RLOCK_ERROR_MAX];
+	struct rlock_url_error error;
 
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		for (size_t k = 0; bad[i].texts[k] != NULL; k++)
 			check_refused(bad[i].texts[k], bad[i].why);
-	CHECK(is_taken("unix:///", 106, why), "the longest path of a socket is accepted");
-	CHECK(!is_taken("unix:///", 107, why) && strstr(why, "at most 107 bytes") != NULL,
+	check_mistake("redis://h/jobs?sni=x", RLOCK_URL_MISTAKE_DATABASE, "jobs");
+	check_mistake("unix:///s?db=jobs", RLOCK_URL_MISTAKE_DATABASE, "jobs");
+	check_mistake("rediss://h/1?sni=x&timeout=1", RLOCK_URL_MISTAKE_PARAMETER, "timeout");
+	CHECK(is_taken("unix:///", 106, &error), "the longest path of a socket is accepted");
+	CHECK(!is_taken("unix:///", 107, &error) && strstr(error.why, "at most 107 bytes") != NULL,
 	      "a path that is too long for a socket is refused");
-	CHECK(is_taken("redis://", 4000, why),
+	CHECK(is_taken("redis://", 4000, &error),
 	      "a long host name is accepted, as only the resolver can refuse it");
-	CHECK(!is_taken("redis://h?", 4000, why) && unit_is_clause(why) &&
-		      strstr(why, "...' is unknown") != NULL,
+	CHECK(!is_taken("redis://h?", 4000, &error) && unit_is_clause(error.why) &&
+		      strstr(error.why, "...' is unknown") != NULL,
 	      "a long parameter is cut in the reason");
 }
