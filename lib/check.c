@@ -405,18 +405,22 @@ static void try_commands(struct trial *trial, const char *key)
 	const char *eval[] = { "EVAL", "return 1", "0" }, *info[] = { "INFO", "server" };
 	const char *evalsha[] = { "EVALSHA", "0000000000000000000000000000000000000000", "0" };
 	const char *time[] = { "TIME" }, *scan[] = { "SCAN", "0", "COUNT", "1" };
-	const char *slots[] = { "CLUSTER", "SLOTS" }, *numsub[] = { "PUBSUB", "NUMSUB" };
+	const char *slots[] = { "CLUSTER", "SLOTS" }, *nodes[] = { "CLUSTER", "NODES" };
+	const char *numsub[] = { "PUBSUB", "NUMSUB" };
 
 	trial->eval = try_command(trial, ALL, false, 3, eval);
 	(void)try_command(trial, ALL, false, 3, evalsha);
 	(void)try_command(trial, ALL, false, 1, time);
 	(void)try_command(trial, FAIR, true, 2, info);
 	try_lists(trial, key);
-	/* Only `rlock list` needs SCAN and CLUSTER SLOTS. */
+	/* Only `rlock list` needs SCAN, CLUSTER SLOTS and CLUSTER NODES. */
 	(void)try_command(trial, ALL, true, 4, scan);
-	if (rlock__connection_has_cluster(trial->connection) &&
-	    run_trial(trial, 2, slots) != ALLOWED)
-		report(trial, "+cluster|slots", ALL, true);
+	if (rlock__connection_has_cluster(trial->connection)) {
+		if (run_trial(trial, 2, slots) != ALLOWED)
+			report(trial, "+cluster|slots", ALL, true);
+		if (run_trial(trial, 2, nodes) != ALLOWED)
+			report(trial, "+cluster|nodes", ALL, true);
+	}
 	if (run_trial(trial, 2, numsub) != ALLOWED)
 		report(trial, "+pubsub|numsub", ALL, true);
 	try_making(trial, key);

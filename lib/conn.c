@@ -239,8 +239,6 @@ enum rlock_status rlock_conn_ping(struct rlock_conn *conn)
 
 /* ---- the nodes of a cluster ---- */
 
-#define SLOTS 16384
-
 static bool is_range(const redisReply *range)
 {
 	const redisReply *master =
@@ -292,10 +290,10 @@ static enum rlock_status read_slots(struct rlock__connection *connection, const 
 			return rlock__fail_memory(error);
 		served += range->element[1]->integer - range->element[0]->integer + 1;
 	}
-	if (served == SLOTS)
+	if (served == RLOCK__SLOTS)
 		return RLOCK_OK;
 	return rlock__fail(error, RLOCK_ENET, "%lld of %d slots of the cluster have no master",
-			   SLOTS - served, SLOTS);
+			   RLOCK__SLOTS - served, RLOCK__SLOTS);
 }
 
 /*

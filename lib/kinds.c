@@ -118,7 +118,6 @@ bool rlock__key_has_one_slot(const struct rlock_name *name)
 }
 
 #define CRC16_POLYNOMIAL 0x1021U
-#define SLOTS 16384U
 
 /* wire: CRC16 of the XMODEM protocol, modulo the number of slots. */
 unsigned rlock__key_slot(const struct rlock_name *name)
@@ -131,7 +130,7 @@ unsigned rlock__key_slot(const struct rlock_name *name)
 		for (int bit = 0; bit < 8; bit++)
 			crc = (crc << 1 ^ ((crc & 0x8000U) != 0 ? CRC16_POLYNOMIAL : 0)) & 0xFFFFU;
 	}
-	return crc % SLOTS;
+	return crc % RLOCK__SLOTS;
 }
 
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b)

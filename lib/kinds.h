@@ -53,6 +53,7 @@ bool rlock__key_has_one_slot(const struct rlock_name *name);
  * Other results give an order; such names can still have the same slot by chance.
  */
 int rlock__key_compare_slots(const struct rlock_name *a, const struct rlock_name *b);
+#define RLOCK__SLOTS 16384 /* number of slots of a cluster */
 /* The number of the slot, in a cluster, of the key with this name. */
 unsigned rlock__key_slot(const struct rlock_name *name);
 

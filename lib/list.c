@@ -15,6 +15,7 @@
 #include "conn.h"
 #include "delivery.h"
 #include "inspect.h"
+#include "moves.h"
 #include "net/connection.h"
 #include "net/server_error.h"
 #include "request.h"
@@ -107,6 +108,7 @@ struct listing {
 	 */
 	char past_cursor[CURSOR_MAX];
 	uint64_t page_count, past_until;
+	struct rlock__moves moves; /* of slots, between the nodes of a cluster */
 };
 
 /* Number of holders that are listed for each lock, unless the request sets another one. The totals count all holders. */
@@ -584,6 +586,43 @@ static enum rlock_status list_server(void *ctx, struct rlock__connection *connec
 									: status;
 }
 
+/* ---- a cluster ---- */
+
+/* Most rounds of a scan. Later rounds are short, since they read only the nodes that have received slots. */
+#define ROUNDS_MAX 5
+
+static enum rlock_status list_node(void *ctx, struct rlock__connection *connection)
+{
+	struct listing *listing = ctx;
+	bool is_due;
+	enum rlock_status status = rlock__moves_begin(&listing->moves, connection, &is_due);
+
+	return status == RLOCK_OK && is_due ? list_server(listing, connection) : status;
+}
+
+static enum rlock_status compare_node(void *ctx, struct rlock__connection *connection)
+{
+	return rlock__moves_compare(&((struct listing *)ctx)->moves, connection);
+}
+
+/* Scan all nodes, and then those to which slots have moved in the meantime (moves.h). */
+static enum rlock_status list_cluster(struct listing *listing, size_t index)
+{
+	struct rlock_conn *conn = listing->conn;
+
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		enum rlock_status status = rlock__conn_each_node(conn, index, list_node, listing);
+
+		if (status == RLOCK_OK)
+			status = rlock__conn_each_node(conn, index, compare_node, listing);
+		if (status != RLOCK_OK || !rlock__moves_end_round(&listing->moves))
+			return status;
+	}
+	return rlock__fail(
+		&conn->error, RLOCK_ENET,
+		"slots of the cluster keep moving from node to node, so locks may be missing; try again");
+}
+
 enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_request *request)
 {
 	struct rlock_list_progress progress = { .server = "", .error = "" };
@@ -598,8 +637,12 @@ enum rlock_status rlock_list(struct rlock_conn *conn, const struct rlock_list_re
 					   .request = request,
 					   .routed = conn->connections[i],
 					   .progress = &progress };
-		enum rlock_status status = rlock__conn_each_node(conn, i, list_server, &listing);
+		enum rlock_status status =
+			rlock__connection_has_cluster(conn->connections[i])
+				? list_cluster(&listing, i)
+				: rlock__conn_each_node(conn, i, list_server, &listing);
 
+		rlock__moves_free(&listing.moves);
 		free(listing.seen.hashes);
 		if (first == RLOCK_OK)
 			first = status;

@@ -16,6 +16,7 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "net/topology.h"
 #include "rlock.h"
 #include "url/url.h"
 
@@ -235,7 +236,7 @@ static void copy_address(const char *nodes, const char *id, size_t id_len, char 
 	}
 }
 
-/* Read a word of a node's slots: "93", "0-5460", or "[93->-ID]" for a slot that is being moved to the node ID. */
+/* Read a word of a node's slots (rlock__topology_own_slots). */
 static void take_slot(struct node *node, const char *nodes, const char *word, size_t len)
 {
 	const char *arrow = memmem(word, len, "->-", 3);
@@ -250,25 +251,6 @@ static void take_slot(struct node *node, const char *nodes, const char *word, si
 	}
 }
 
-#define FIELDS_BEFORE_SLOTS 8
-
-static void read_own_line(struct node *node, const char *nodes)
-{
-	const char *line = strstr(nodes, "myself,");
-	size_t field = 0;
-
-	while (line != NULL && line > nodes && line[-1] != '\n')
-		line--;
-	for (; line != NULL && *line != '\0' && *line != '\n'; field++) {
-		size_t len = strcspn(line, " \n");
-
-		if (field >= FIELDS_BEFORE_SLOTS)
-			take_slot(node, nodes, line, len);
-		line += len;
-		line += *line == ' ';
-	}
-}
-
 static enum rlock_status add_node(void *ctx, struct rlock__connection *connection)
 {
 	const char *argv[] = { "CLUSTER", "NODES" };
@@ -276,6 +258,7 @@ static enum rlock_status add_node(void *ctx, struct rlock__connection *connectio
 	struct node *node = &trying->nodes[trying->node_count];
 	redisReply *reply = NULL;
 	enum rlock_status status;
+	size_t len;
 
 	if (trying->node_count == NODES_MAX)
 		return RLOCK_OK;
@@ -284,7 +267,9 @@ static enum rlock_status add_node(void *ctx, struct rlock__connection *connectio
 		*node = (struct node){ .slot = ANY_SLOT, .moving_slot = -1 };
 		(void)snprintf(node->server, sizeof(node->server), "%s",
 			       rlock_url_server(rlock__connection_server(connection)));
-		read_own_line(node, reply->str);
+		for (const char *word = rlock__topology_own_slots(reply->str, &len); len > 0;
+		     word = rlock__topology_next_slots(word, &len))
+			take_slot(node, reply->str, word, len);
 		trying->node_count += node->slot != ANY_SLOT;
 	}
 	freeReplyObject(reply);

@@ -339,6 +339,31 @@ bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
 	return false;
 }
 
+/* The fields of a node before its slots: id, address, flags, master, the times of two messages, epoch and state. */
+#define FIELDS_BEFORE_SLOTS 8
+
+const char *rlock__topology_own_slots(const char *nodes, size_t *len_out)
+{
+	const char *word = strstr(nodes, "myself,");
+
+	while (word != NULL && word > nodes && word[-1] != '\n')
+		word--;
+	if (word == NULL)
+		word = "";
+	*len_out = strcspn(word, " \n");
+	for (size_t field = 0; field < FIELDS_BEFORE_SLOTS; field++)
+		word = rlock__topology_next_slots(word, len_out);
+	return word;
+}
+
+const char *rlock__topology_next_slots(const char *word, size_t *len)
+{
+	word += *len;
+	word += *word == ' ';
+	*len = strcspn(word, " \n");
+	return word;
+}
+
 static bool redirect(struct rlock__topology *topology, const char *error)
 {
 	bool is_asking = strncmp(error, "ASK ", 4) == 0;

@@ -83,6 +83,12 @@ bool rlock__topology_redirect(struct rlock__topology *topology, const char *erro
  */
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size);
 /*
+ * Iterate over the slots of the node that has replied to CLUSTER NODES. They are words: "93", "0-5460", or for a slot on its
+ * way "[93->-ID]" (to the node ID) and "[93-<-ID]" (from it). *len is the length of the word; 0: no word is left.
+ */
+const char *rlock__topology_own_slots(const char *nodes, size_t *len_out);
+const char *rlock__topology_next_slots(const char *word, size_t *len);
+/*
  * Undo ASK when the request is complete: the next request goes to the slot's owner. True: that is another server.
  */
 bool rlock__topology_undo_ask(struct rlock__topology *topology);

@@ -391,6 +391,11 @@ says() {
 	run -0 rlock check -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
 	assert_line --regexp '^note +rights +.*try: ACL SETUSER limited \+cluster\|slots$'
 	assert_line --regexp '^note +nodes +not checked: denied by the server'
+	for number in 1 2 3; do on "$number" redis acl setuser limited '+cluster|slots' '-cluster|nodes' >/dev/null; done
+	run -0 rlock check -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
+	assert_line --regexp '^note +rights +.*try: ACL SETUSER limited \+cluster\|nodes$'
+	run -77 rlock list -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
+	assert_one_line '^rlock: \*: denied by the server: .* it needs the ACL rule \+cluster\|nodes$'
 }
 
 @test "check calls a cluster unsound while no lock can be acquired in a migrating slot" {

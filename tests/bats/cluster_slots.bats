@@ -219,6 +219,96 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	end_migration a "$to" "$from"
 }
 
+# list_in_pieces: starts a list whose output is in the file listed. Sets FIRST and SECOND, two nodes, and NAME, a name at node
+# SECOND. The list has scanned node FIRST, and node SECOND gets no request before "proxy pass".
+list_in_pieces() {
+	local listed
+	# The list asks node 1 for the masters, and scans them in the order of the reply.
+	mapfile -t listed < <(on 1 redis cluster slots | grep -A 1 '^127\.0\.0\.1$' | grep -xE "${PORTS// /|}")
+	FIRST=$(number_of_port "${listed[0]}")
+	SECOND=$(number_of_port "${listed[1]}")
+	for NAME in a b c; do [ "$(node_of "$NAME")" != "$SECOND" ] || break; done
+	rlock lock --owner ci --lease 10m "$NAME"
+	start_proxy_between tcp:127.0.0.1:0 "tcp:127.0.0.1:${listed[1]}"
+	proxy blackhole on
+	in_background sh -c 'exec rlock list --json --connect-timeout 60s -u "$0" --cluster-map "$1" >listed 2>&1' \
+		"redis+cluster://127.0.0.1:$(port_of 1)" "127.0.0.1:${listed[1]}=127.0.0.1:${LISTENED##*:}"
+	wait_until 20 is_connected_to_proxy
+}
+
+is_connected_to_proxy() {
+	proxy state | grep -q 'open=[1-9]'
+}
+
+number_of_port() {
+	tr ' ' '\n' <<<"$PORTS" | grep -nx "$1" | cut -d : -f 1
+}
+
+@test "list finds a lock whose slot moves, during the list, from a node that was not read yet to one that was" {
+	local state
+	for state in ended begun; do
+		list_in_pieces
+		begin_migration "$NAME" "$SECOND" "$FIRST"
+		move_keys "$NAME" "$SECOND" "$FIRST"
+		[ "$state" = begun ] || end_migration "$NAME" "$SECOND" "$FIRST"
+		proxy pass
+		ended_with 0
+		run -0 python3 -IS -c 'import json; doc = json.load(open("listed")); print([lock["name"] for lock in doc["locks"]], doc["complete"])'
+		assert_output "['$NAME'] True"
+		[ "$state" = ended ] || end_migration "$NAME" "$SECOND" "$FIRST"
+		begin_migration "$NAME" "$FIRST" "$SECOND"
+		move_keys "$NAME" "$FIRST" "$SECOND"
+		end_migration "$NAME" "$FIRST" "$SECOND"
+		on "$SECOND" redis flushall
+		kill "${BACKGROUND[-2]}"
+	done
+}
+
+# list_at_restless_node HOW: lists the locks of a cluster of one node, whose reply to CLUSTER NODES is another one each time. HOW,
+# an expression in Python: its slots in the n-th reply.
+list_at_restless_node() {
+	rm -f port
+	in_background python3 -IS -c '
+import os, re, socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+port = listener.getsockname()[1]
+with open("port.new", "w") as file:
+    file.write(str(port))
+os.rename("port.new", "port")
+n = 0
+def serve(stream):
+    global n
+    while part := stream.recv(65536):
+        for command in re.findall(rb"\*\d+\r\n\$\d+\r\n(\w+)(?:\r\n\$\d+\r\n(SLOTS|NODES))?", part):
+            reply = b"+OK\r\n"
+            if command[1] == b"SLOTS":
+                reply = b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n" % port
+            elif command[1] == b"NODES":
+                n += 1
+                line = b"id 127.0.0.1:1@2 myself,master - 0 0 1 connected %s\n" % eval(sys.argv[1]).encode()
+                reply = b"$%d\r\n%s\r\n" % (len(line), line)
+            elif command[0] == b"SCAN":
+                reply = b"*2\r\n$1\r\n0\r\n*0\r\n"
+            stream.sendall(reply)
+while True:
+    threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()' "$1"
+	wait_until 20 test -e port
+	run --separate-stderr rlock list --json -u "redis+cluster://127.0.0.1:$(cat port)"
+}
+
+@test "list ends with 69, and says that it is not complete, when slots move during each attempt to read them" {
+	list_at_restless_node '"0-8191" if n % 2 else "8192-16383"'
+	assert_equal "$status" 69
+	assert_output '{"locks":[],"complete":false}'
+	assert_equal "$stderr" 'rlock: *: slots of the cluster keep moving from node to node, so locks may be missing; try again'
+}
+
+@test "list is complete while a node receives one slot after the other" {
+	list_at_restless_node 'f"0-{n} [{n + 1}-<-other]"'
+	assert_equal "$status" 0
+	assert_output '{"locks":[],"complete":true}'
+}
+
 # release_during_migration KEY...: a fair lock "a", with a waiter, is released while these keys of it have moved to another node.
 release_during_migration() {
 	local from to key holder waiter
