@@ -102,6 +102,25 @@ uncontended() {
 	"$here/spawn.py" "$warm_ups" "$rounds" "${tools[@]}" >"$work/raw/uncontended"
 }
 
+# busy: measures -n on a lock that another process holds. -E 0 makes the result no failure.
+busy() {
+	start flock "$work/busy" sleep 600
+	"$rlock" lock --owner bench -l 10m busy
+	"$rlock" lock --owner bench -l 10m busy -u "$tls_url"
+	wait_until 'flock holds its lock' is_busy flock -n "$work/busy" true
+	"$here/spawn.py" "$warm_ups" "$rounds" \
+		flock flock -n -E 0 "$work/busy" false \
+		::: rlock "$rlock" run -n -E 0 busy -- false \
+		::: rlock-tcp "RLOCK_URL=$tcp_url" "$rlock" run -n -E 0 busy -- false \
+		::: rlock-tls "RLOCK_URL=$tls_url" "$rlock" run -n -E 0 busy -- false >"$work/raw/busy"
+	"$rlock" unlock --owner bench busy
+}
+
+# is_busy COMMAND...: whether COMMAND, a lock with -n, does not get the lock.
+is_busy() {
+	! "$@"
+}
+
 handovers() {
 	contend handover "$turn" 1 "$turns" flock 25 flock "$work/flock" \
 		::: rlock 25 "$rlock" run n -- ::: rlock-fair 25 "$rlock" fair n-fair -- \
@@ -197,6 +216,8 @@ fact processors "$(nproc)"
 start_servers
 step "uncontended, $rounds rounds"
 uncontended
+step "a busy lock, $rounds rounds"
+busy
 step "two contenders, $turns hand-overs"
 handovers
 many_waiters

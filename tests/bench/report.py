@@ -154,6 +154,9 @@ class Report:
                 times.setdefault((kind, action), []).append((holders, nanoseconds / 1000))
         self.head("server: one holder more, of a lock that others hold", "few: us", "many: us", "ratio")
         for (kind, action), ((few, took_few), *many) in times.items():
+            if not many:  # measured with one holder only
+                self.keep(**{f"server_us_{kind}_{action}": took_few})
+                self.row(f"{kind}, {action}", f"{took_few:.1f}")
             for count, took in many:
                 ratio = took / took_few
                 goal = 1.2 if count <= 1000 else 1.5
@@ -176,15 +179,45 @@ class Report:
         self.keep(pss_kb_rlock=memory, pss_kb_rlock_waiter=waiter)
 
 
+    # ---- README.md ----
+
+    def readme(self):
+        """Print the section of README.md: times of flock, and for other tools their ratio to flock in this run."""
+        facts, result = self.facts, self.result
+        crowd = self.sizes("crowd.")[-1]
+        crowd_us = self.medians_us(f"crowd.{crowd}")
+        crowd_x = {label: took_us / crowd_us["flock"] for label, took_us in crowd_us.items()}
+        tools = {"flock": "flock", "rlock": "`rlock run`", "rlock-tcp": "over TCP", "rlock-tls": "over TLS",
+                 "rlock-fair": "`rlock fair`", "etcdctl": "etcdctl lock", "redis-cli": "`SET NX PX` in bash"}
+        rows = [(title, result[f"{name}_p50_us_flock"], {tool: result.get(f"{name}_p50_x_flock_{tool}") for tool in tools})
+                for name, title in (("uncontended", "a free lock, from start to exit"),
+                                    ("busy", "a busy lock with `-n`, from start to exit"),
+                                    ("handover", "hand-over, one waits"))]
+        rows.append((f"hand-over, {crowd} wait", crowd_us["flock"], crowd_x))
+        print(f"\nFor README.md, Performance: {facts['server']}, {facts['processors']} processors, {facts['date']}\n")
+        print("| |", " | ".join(tools.values()), "|")
+        print("|" + "---|" * (len(tools) + 1))
+        for title, flock_us, ratios in rows:
+            cells = [f"{flock_us / 1000:.1f} ms", *("" if ratios.get(tool) is None else f"{ratios[tool]:.2g} x"
+                                                    for tool in list(tools)[1:])]
+            print("|", " | ".join([title, *cells]), "|")
+        print(f"\nRound trips: {result['far_uncontended_round_trips_rlock']:.1f} for a free lock, "
+              f"{result['far_handover_round_trips_rlock']:.1f} to hand over. The server's time for a renewal: "
+              f"{result['server_us_plain_renew']:.0f} us. Memory: {result['pss_kb_rlock']:.0f} kB for an idle holder, "
+              f"{result['pss_kb_rlock_waiter']:.0f} kB for a waiter, {result['pss_kb_flock']:.0f} kB for flock.")
+
+
 def main(argv):
     report = Report(argv[0])
     report.title()
     report.uncontended()
+    report.times_beside_flock("busy", "a busy lock: TOOL -n NAME false", {})
     report.times_beside_flock("handover", "hand-over, two contenders", {"rlock": 1.2, "rlock-fair": 1.2})
     report.crowds()
     report.far()
     report.server_time()
     report.idle()
+    report.readme()
     print()
     print(json.dumps(report.result))
     return 0

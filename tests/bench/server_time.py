@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the server's time to add and remove one holder of a read lock and of a semaphore, with few and with many holders.
+"""Measures the server's time to add and remove one holder of a read lock and of a semaphore, with few and with many holders; and
+to acquire, renew and release a plain lock.
 
     server_time.py SOCKET RLOCK COUNT
 
@@ -24,20 +25,22 @@ LEASE_MS, LONG_LEASE_MS = "30000", "600000"
 NAME = "a-lock-that-is-measured"
 VERBS = {"read": ["rlock"], "sem": ["sem", "--permits", PERMITS]}
 ACTIONS = ("acquire", "release")
+# Let the command run until one renewal was sent: the lease is renewed after a third of it.
+PLAIN_VERB, PLAIN_COMMAND, PLAIN_ACTIONS = ["run", "-t", "3s"], ["sleep", "1.5"], ("acquire", "renew", "release")
 
 
-def captured(server, path, rlock, kind):
+def captured(server, path, rlock, verb, command, actions):
     """The arguments of the requests that rlock sends for one lock, by action."""
     monitor = Connection(path)
     monitor.ask("MONITOR")
     for _ in range(2):  # the first round loads the scripts
-        subprocess.run([rlock, *VERBS[kind], "-u", f"unix://{path}?db={DB}", NAME, "--", "true"], check=True)
+        subprocess.run([rlock, *verb, "-u", f"unix://{path}?db={DB}", NAME, "--", *command], check=True)
     server.ask("ECHO", "enough")
     requests = []
     while True:
         line = monitor.receive()
         if '"ECHO"' in line:
-            return dict(zip(ACTIONS, requests[-len(ACTIONS):]))
+            return dict(zip(actions, requests[-len(actions):]))
         if '"EVALSHA"' in line and f'"{NAME}"' in line and " lua]" not in line:
             requests.append(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
 
@@ -66,7 +69,7 @@ def time_of(server, request):
 
 
 def measure(server, path, rlock, kind, pieces, count):
-    templates = captured(server, path, rlock, kind)
+    templates = captured(server, path, rlock, VERBS[kind], ["true"], ACTIONS)
     times = {}
     for _ in range(pieces):
         server.ask("FLUSHDB")
@@ -87,10 +90,22 @@ def measure(server, path, rlock, kind, pieces, count):
         print(kind, action, holders, round(statistics.median(taken_ns)))
 
 
+def measure_plain(server, path, rlock, count):
+    requests = captured(server, path, rlock, PLAIN_VERB, PLAIN_COMMAND, PLAIN_ACTIONS)
+    times = {action: [] for action in PLAIN_ACTIONS}
+    for _ in range(count):
+        for action in PLAIN_ACTIONS:
+            times[action].append(time_of(server, requests[action]))
+    server.ask("FLUSHDB")
+    for action, taken_ns in times.items():
+        print("plain", action, 1, round(statistics.median(taken_ns)))
+
+
 def main():
     path, rlock, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     server = Connection(path)
     server.ask("SELECT", DB)
+    measure_plain(server, path, rlock, count)
     # Use few pieces, since each of them sets up all holders again, which is slow.
     for kind, pieces in (("read", 20), ("sem", 4)):
         measure(server, path, rlock, kind, pieces, count // pieces)
