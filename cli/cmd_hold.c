@@ -32,7 +32,7 @@ typedef int (*caller_hold_fn)(const struct opts *opts, struct rlock_conn *conn,
 			      struct hold_file *hold);
 
 /* Longest wait for the holder's name, which only improves a message. */
-#define OTHERS_MS 1000
+#define OTHERS_MS 3000
 
 static bool is_above(pid_t pid, const struct rlock_process *process)
 {

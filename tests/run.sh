@@ -61,8 +61,8 @@ export TESTS_UNDER LC_ALL=C.UTF-8
 
 work=$(mktemp -d)
 export XDG_CONFIG_HOME=$work/config
-# A directory with an entry for each port that a test has chosen.
-export CLAIMED_PORTS=$work/ports
+# Marks all processes of this run, and owns the ports that its tests have chosen: see choose_port.
+export TEST_RUN=$$ TEST_RUN_DIR=$work
 # Find the real python3 first: a wrapper script that selects a version (pyenv) takes longer than most tests.
 mkdir "$work/bin"
 ! python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) || ln -s "$python" "$work/bin/python3"
@@ -81,6 +81,7 @@ declare -A running=() # pid to index
 stop() {
 	[ ${#running[@]} -eq 0 ] || kill "${!running[@]}" 2>/dev/null || :
 	rm -rf "$work"
+	find /tmp/rlock-test-ports -maxdepth 1 -lname "$TEST_RUN" -delete 2>/dev/null || :
 }
 trap stop EXIT
 trap 'exit 143' HUP INT TERM
@@ -210,7 +211,7 @@ done
 # other tests.
 left_running() {
 	local pids
-	pids=$(grep -lsFz "CLAIMED_PORTS=$CLAIMED_PORTS" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
+	pids=$(grep -lsFz "TEST_RUN_DIR=$TEST_RUN_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
 	[ -n "$pids" ] && ps -o pid=,args= -p "$pids"
 }
 

@@ -84,18 +84,24 @@ start_server() {
 	}
 }
 
-# choose_port [END]: sets PORT to a port without a listener, from 20000 to END (30000). No other test of this run of bats gets the
-# same port, even while nothing listens on it: the test's server may be down for some time. Another run of tests can choose the
-# same port: see on_free_port.
+# choose_port [END]: sets PORT to a port without a listener, from 20000 to END (30000). No other test on this machine gets the same
+# port while this run of tests lasts, even while nothing listens on it: the test's server may be down for some time.
 choose_port() {
-	local claimed=${CLAIMED_PORTS:-$BATS_RUN_TMPDIR/ports}
 	export PORT
-	mkdir -p "$claimed"
-	while PORT=$((20000 + RANDOM % (${1:-30000} - 20000))) && is_listened_on "$PORT" || ! mkdir "$claimed/$PORT" 2>/dev/null; do :; done
+	while PORT=$((20000 + RANDOM % (${1:-30000} - 20000))) && is_listened_on "$PORT" || ! claim_port "$PORT"; do :; done
+}
+
+# claim_port PORT: all users' runs of tests share the claims. Each is a link to the pid of its run; that of a run that has ended is void.
+claim_port() {
+	local claims=/tmp/rlock-test-ports run
+	[ -d "$claims" ] || mkdir -m 1777 "$claims" 2>/dev/null || :
+	ln -sn "${TEST_RUN:-$BATS_ROOT_PID}" "$claims/$1" 2>/dev/null && return
+	run=$(readlink "$claims/$1") && [ ! -d "/proc/$run" ] && rm -f "$claims/$1" 2>/dev/null
+	return 1
 }
 
 # on_free_port CHOOSE COMMAND [ARG...]: calls CHOOSE, which sets PORT, and then COMMAND, which starts a server on PORT; @PORT@ in
-# its arguments is replaced. If another run of tests has taken the port in between, tries again with another port.
+# its arguments is replaced. If another program has taken the port in between, tries again with another port.
 on_free_port() {
 	local try command=("${@:2}")
 	for try in 1 2 3 4 5; do
