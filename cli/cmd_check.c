@@ -437,17 +437,20 @@ static void check_replicas(struct check *check)
 	if (replicas < needed)
 		add_finding(check, EXIT_CONFIG,
 			    "%" PRId64
-			    ", but --replicas needs %d; add replicas, or lower --replicas",
+			    ", but --replicas needs %d; start replicas, or lower --replicas",
 			    replicas, needed);
-	else if (needed == 0 && (replicas > 0 || check->info->sentinels > 0))
+	else if (replicas == 0)
+		add_finding(check, FINDING_NOTE,
+			    "none: if this server is lost, so are all its locks%s",
+			    check->info->sentinels > 0
+				    ? ", and no failover is possible; start a replica"
+				    : "");
+	else if (needed == 0)
 		add_finding(check, FINDING_NOTE,
 			    "%" PRId64
 			    ", but no lock waits for them: a failover may lose one that was "
 			    "just acquired; try: --replicas 1",
 			    replicas);
-	else if (replicas == 0)
-		add_finding(check, FINDING_NOTE,
-			    "none: if this server is lost, so are all its locks");
 	else
 		add_finding(check, FINDING_OK, "%" PRId64, replicas);
 }

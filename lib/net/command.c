@@ -90,9 +90,11 @@ enum rlock_status rlock__command_wait(struct rlock__connection *connection, size
 			 REDIS_REPLY_INTEGER, &acknowledged);
 	if (status != RLOCK_OK || acknowledged >= (long long)replicas)
 		return status;
-	return rlock__fail(&connection->error, RLOCK_ENET,
-			   "%lld of %zu replicas have acknowledged the lock in time", acknowledged,
-			   replicas);
+	return rlock__fail(
+		&connection->error, RLOCK_ENET,
+		"%lld of %zu replicas have acknowledged the lock in time; start replicas, "
+		"or lower --replicas",
+		acknowledged, replicas);
 }
 
 enum rlock_status rlock__command_run(struct rlock__connection *connection, int argc,

@@ -24,10 +24,10 @@ is_empty() {
 	run -0 rlock run --replicas 1 a -- ask_redis two/redis.sock exists a
 	assert_output 1
 	run -69 rlock run -n --replicas 2 a -- touch begun
-	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time$'
+	assert_one_line '^rlock: a: 1 of 2 replicas have acknowledged the lock in time; start replicas, or lower --replicas$'
 	# --connect-timeout must not limit the wait for replicas.
 	run -69 rlock fair -n --connect-timeout 0.5s --replicas 2 a -- touch begun
-	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time$'
+	assert_one_line '^rlock: a: [01] of 2 replicas have acknowledged the lock in time; start replicas, or lower --replicas$'
 	is_empty
 	run -0 bash -c 'rlock lock --replicas 1 --pid $$ a && rlock renew --replicas 1 a && rlock unlock a'
 	run -69 bash -c 'rlock lock --pid $$ a; rlock renew --replicas 2 a; code=$?; rlock unlock a; exit $code'
@@ -44,7 +44,7 @@ is_empty() {
 @test "a waiter retries until there are enough replicas, or exits with 69 when its wait time is over" {
 	kill -STOP "$REPLICA"
 	run -69 rlock run -w 1s --replicas 1 a -- touch entered
-	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time$'
+	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time; start replicas, or lower --replicas$'
 	is_empty
 	in_background rlock run -w 60s --replicas 1 a -- touch entered
 	stays_true_for 1 is_running "$PID"

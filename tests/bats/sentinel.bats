@@ -78,7 +78,6 @@ refused() {
 @test "check prints the master that the sentinels name and how many answered, or that none names one" {
 	run -0 rlock check
 	assert_line --regexp "^ok +sentinels +3 of 3 answered, the master is redis://127.0.0.1:$(port_of 1)/0\$"
-	assert_line --regexp '^note +replicas +0, but no lock waits for them: .* try: --replicas 1$'
 	run -78 rlock check -u "redis+sentinel://$SENTINELS/nosuch"
 	assert_line --regexp '^BAD +server +no sentinel names the master of nosuch'
 	refute_line --regexp '^[a-zA-Z]+ +(latency|clock|rights) '
@@ -88,6 +87,14 @@ refused() {
 	freeze_sentinels 2
 	run -69 rlock check --connect-timeout 1s
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
+}
+
+@test "check of a master without a replica advises to start one, not --replicas, with which no lock could be acquired" {
+	run -0 rlock check
+	assert_line --regexp '^note +replicas +none: if this server is lost, so are all its locks, and no failover is possible; start a replica$'
+	refute_output --partial '--replicas'
+	run -78 rlock check --replicas 1
+	assert_line --regexp '^BAD +replicas +0, but --replicas needs 1; start replicas, or lower --replicas$'
 }
 
 @test "the lock is in the URL's database on the master, whatever the order of the sentinels; status and list read it there" {
