@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "caller.h"
 #include "local.h"
+#include "log/event_log.h"
 #include "options/opts.h"
 #include "options/servers.h"
 #include "options/load.h"
@@ -1053,6 +1054,17 @@ static void check_directory(struct check *check)
 	(void)close(dir_fd);
 }
 
+/* Report a log whose lines are lost. */
+static void check_log(struct check *check)
+{
+	const char *why = check->opts->log != NULL ? event_log_check(check->opts->log) : NULL;
+
+	check->subject = "log";
+	if (why != NULL)
+		add_finding(check, FINDING_NOTE, "its lines are lost: %s; give stderr or a file",
+			    why);
+}
+
 static void check_reason(struct check *check, const char *subject, const char *reason,
 			 const char *sound)
 {
@@ -1100,6 +1112,7 @@ static int report(struct check *check, int code)
 	findings_about(check, NULL, "");
 	check->subject = "directory";
 	check_directory(check);
+	check_log(check);
 	check_reason(check, "kernel", os_check_kernel(), "has all that is needed");
 	check_reason(check, "proc", os_check_proc(), "shows the processes of this PID namespace");
 	if (opts->json) {

@@ -38,9 +38,11 @@ enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
 static enum sink sink;
 /* absolute path of the file, since the renewer changes its directory */
 static char *path;
-/* the path as the user gave it, escaped */
-static char *path_shown;
-/* a warning was printed, so no other is printed */
+/* the option or line that named the log, and its value, for warnings */
+static char *subject;
+/* the file could not be written, so the lines go to syslog */
+static bool has_left_file;
+/* a warning of a lost line was printed, so no other is printed */
 static bool has_warned;
 /* a line could not be sent to syslog, so later lines do not wait for room */
 static bool has_failed;
@@ -56,36 +58,6 @@ static event_log_writer other_writer;
 static int open_file(void)
 {
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
-}
-
-/* Print one warning, and write all further lines to syslog, because a log must not keep a job from running. */
-static void leave_file(const char *where, const char *what)
-{
-	message_warning("%s '%s': %s: %s; the log goes to syslog", where, path_shown, what,
-			strerror(errno));
-	sink = SINK_SYSLOG;
-	has_warned = true;
-}
-
-static int file_setup(const char *where, const char *name)
-{
-	char shown[256];
-	int fd;
-
-	free(path_shown);
-	free(path);
-	path = NULL;
-	path_shown = strdup(rlock_escape(name, strlen(name), shown, sizeof(shown)));
-	if (path_shown == NULL)
-		return message_out_of_memory();
-	sink = SINK_FILE;
-	path = file_path_absolute(name);
-	fd = path != NULL ? open_file() : -1;
-	if (fd >= 0)
-		(void)close(fd);
-	else
-		leave_file(where, "cannot be opened");
-	return 0;
 }
 
 /*
@@ -112,6 +84,28 @@ static bool write_file(const char *line, size_t len)
 
 /* ---- the system's log ---- */
 
+/* Connect to the log daemon. -1 with errno: no daemon listens. */
+static int connect_syslog(void)
+{
+	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SYSLOG_SOCKET };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	return -1;
+}
+
+/* Returns why a line for syslog is lost. error: the errno of the attempt */
+static const char *why_lost(int error)
+{
+	if (error == ENOENT || error == ECONNREFUSED)
+		return "no log daemon listens at " SYSLOG_SOCKET;
+	return error == EAGAIN ? "the log daemon does not read " SYSLOG_SOCKET : strerror(error);
+}
+
 static bool send_when_there_is_room(int fd, const char *message, size_t len)
 {
 	struct pollfd room = { fd, POLLOUT, 0 };
@@ -131,12 +125,11 @@ static bool send_when_there_is_room(int fd, const char *message, size_t len)
  */
 static bool write_syslog(const char *line, size_t len, int priority)
 {
-	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SYSLOG_SOCKET };
 	char message[SYSLOG_HEAD_MAX + LOG_LINE_MAX], at[32];
 	time_t now = time(NULL);
 	struct tm local;
 	size_t head_len;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+	int fd = connect_syslog(), error;
 	bool is_sent;
 
 	if (fd < 0)
@@ -148,8 +141,7 @@ static bool write_syslog(const char *line, size_t len, int priority)
 				    "<%d>%s rlock[%d]: ", LOG_USER | priority, at, (int)getpid());
 	/* Leave out the newline, since the daemon adds one. */
 	memcpy(message + head_len, line, len - 1);
-	is_sent = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-		  send_when_there_is_room(fd, message, head_len + len - 1);
+	is_sent = send_when_there_is_room(fd, message, head_len + len - 1);
 	error = errno;
 	(void)close(fd);
 	errno = error;
@@ -158,6 +150,24 @@ static bool write_syslog(const char *line, size_t len, int priority)
 
 /* ---- where a line goes ---- */
 
+/* Print one warning, and write all further lines to syslog, because a log must not keep a job from running. */
+static void leave_file(const char *what)
+{
+	int error = errno, fd = connect_syslog();
+
+	has_left_file = true;
+	sink = SINK_SYSLOG;
+	if (fd >= 0) {
+		message_warning("%s: %s: %s; the log goes to syslog", subject, what,
+				strerror(error));
+		(void)close(fd);
+		return;
+	}
+	has_warned = true;
+	message_warning("%s: %s: %s; its lines are lost: %s", subject, what, strerror(error),
+			why_lost(errno));
+}
+
 void event_log_write(const char *line, size_t len, int priority)
 {
 	if (other_writer != NULL) {
@@ -165,7 +175,7 @@ void event_log_write(const char *line, size_t len, int priority)
 		return;
 	}
 	if (sink == SINK_FILE && !write_file(line, len))
-		leave_file("--log", "cannot be written to");
+		leave_file("cannot be written to");
 	if (sink == SINK_STDERR)
 		message_line(line, len);
 	if (sink != SINK_SYSLOG || write_syslog(line, len, priority))
@@ -174,7 +184,21 @@ void event_log_write(const char *line, size_t len, int priority)
 	if (has_warned)
 		return;
 	has_warned = true;
-	message_warning("--log '%s': cannot be written to: %s", SYSLOG_SOCKET, strerror(errno));
+	message_warning("%s: its lines are lost: %s%s", subject, why_lost(errno),
+			has_left_file ? "" : "; give stderr or a file");
+}
+
+const char *event_log_check(const char *target)
+{
+	int fd;
+
+	if (strcmp(target, "syslog") != 0)
+		return NULL;
+	fd = connect_syslog();
+	if (fd < 0)
+		return why_lost(errno);
+	(void)close(fd);
+	return NULL;
 }
 
 /* ---- a line ---- */
@@ -282,13 +306,33 @@ static struct event_hold current;
 
 int event_log_setup(const char *where, const char *target, bool is_json)
 {
+	char shown[256];
+	int fd;
+
+	free(subject);
+	free(path);
+	path = NULL;
+	if (asprintf(&subject, "%s '%s'", where,
+		     rlock_escape(target, strlen(target), shown, sizeof(shown))) < 0) {
+		subject = NULL;
+		return message_out_of_memory();
+	}
 	has_json = is_json;
-	if (strcmp(target, "syslog") == 0)
+	if (strcmp(target, "syslog") == 0) {
 		sink = SINK_SYSLOG;
-	else if (strcmp(target, "stderr") == 0)
+		return 0;
+	}
+	if (strcmp(target, "stderr") == 0) {
 		sink = SINK_STDERR;
+		return 0;
+	}
+	sink = SINK_FILE;
+	path = file_path_absolute(target);
+	fd = path != NULL ? open_file() : -1;
+	if (fd >= 0)
+		(void)close(fd);
 	else
-		return file_setup(where, target);
+		leave_file("cannot be opened");
 	return 0;
 }
 

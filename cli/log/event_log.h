@@ -72,10 +72,13 @@ struct event {
 
 /*
  * Log to target: "syslog", "stderr" or a file. If the file cannot be opened, print a warning, and log to syslog,
- * because a log must not keep a job from running. where: the option or line by which the user gave target. Returns 0,
+ * if a log daemon listens, because a log must not keep a job from running. where: the option or line by which the user gave target. Returns 0,
  * or the exit code after one line by message_error.
  */
 int event_log_setup(const char *where, const char *target, bool is_json);
+
+/* Returns why the lines of a log to target would be lost. NULL: this is not known of a file, and cannot happen to stderr. */
+const char *event_log_check(const char *target);
 
 /* Set the hold that later events are about. Only the struct is copied, so what it points to must stay valid. */
 void event_log_set_hold(const struct event_hold *hold);

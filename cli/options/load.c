@@ -416,10 +416,10 @@ int load_opts(const struct verb *verb, int argc, char **argv, struct opts *opts,
 
 		message_set_names(names_show(opts->names, opts->name_count, shown));
 	}
-	/* check shows them as settings. */
+	/* check shows them as settings, and logs nothing. */
 	if (code == 0 && !*is_done && verb->set != VERBS_CHECK)
 		warn_of_variables(opts);
-	if (code == 0 && !*is_done && opts->log != NULL)
+	if (code == 0 && !*is_done && verb->set != VERBS_CHECK && opts->log != NULL)
 		code = event_log_setup(usage_where(opts, OPT_LOG, where), opts->log,
 				       opts->log_format == LOG_JSON);
 	if (code != 0 || *is_done)

@@ -183,13 +183,18 @@ objects() {
 	assert_equal "$(events)" 'released a'
 }
 
+# then_syslog: prints what a warning about a file says of syslog on this machine.
+then_syslog() {
+	[ -S /dev/log ] && echo 'the log goes to syslog' || echo 'its lines are lost: no log daemon listens at /dev/log'
+}
+
 @test "a log that cannot be opened or written is one warning, and changes neither status nor lock" {
 	mkfifo unread full
 	exec 7<>full
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || :
 	while IFS='|' read -r log why; do
 		run -3 timeout -s KILL 10 rlock run --log "$log" a -- sh -c 'exit 3'
-		assert_output "rlock: --log '$log': cannot be $why; the log goes to syslog"
+		assert_output "rlock: --log '$log': cannot be $why; $(then_syslog)"
 	done <<-END
 		/dev/full|written to: No space left on device
 		unread|opened: No such device or address
@@ -200,14 +205,14 @@ objects() {
 	exec 7>&-
 	: >log
 	run -0 sh -c 'ulimit -f 0; rlock run --log log a -- true 2>&1 | cat'
-	assert_output "rlock: --log 'log': cannot be written to: File too large; the log goes to syslog"
+	assert_output "rlock: --log 'log': cannot be written to: File too large; $(then_syslog)"
 	echo "log = $PWD/nowhere/log" >conf
 	chmod 600 conf
 	run -0 rlock lock --config conf --owner x --lease 1m a
-	assert_output --regexp "^rlock: .*conf:1: log '$PWD/nowhere/log': cannot be opened: No such file or directory; the log goes to syslog\$"
+	assert_output --regexp "^rlock: .*conf:1: log '$PWD/nowhere/log': cannot be opened: No such file or directory; $(then_syslog)\$"
 	RLOCK_CONFIG=$PWD/conf run -0 rlock flock b echo ran
 	assert_line ran
-	assert_line --partial 'the log goes to syslog'
+	assert_line --partial "$(then_syslog)"
 }
 
 @test "events while rlock is stopped are printed on standard error when it continues" {
@@ -226,7 +231,7 @@ objects() {
 # ---- the system's log ----
 
 # with_daemon READS COMMAND [ARG...]: runs COMMAND with a /dev of its own, in which /dev/log is a socket of the test. Then prints
-# what has arrived there. With READS 0 the socket is full.
+# what has arrived there. With READS 0 the socket is full; with READS none there is no socket.
 with_daemon() {
 	unshare -rm sh -ec '
 		mkdir dev
@@ -241,6 +246,8 @@ with_daemon() {
 
 export DAEMON='
 import socket, subprocess, sys
+if sys.argv[1] == "none":
+    sys.exit(subprocess.call(sys.argv[2:]))
 log, filler = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) for _ in range(2))
 log.bind("/dev/log")
 filler.connect("/dev/log")
@@ -281,5 +288,27 @@ except BlockingIOError:
 	assert_line --regexp '^<14>.* event=released name=e '
 	rmdir dev
 	run -3 with_daemon 0 timeout -s KILL 5 rlock run --log syslog a -- sh -c 'exit 3'
-	assert_output "rlock: --log '/dev/log': cannot be written to: Resource temporarily unavailable"
+	assert_output "rlock: --log 'syslog': its lines are lost: the log daemon does not read /dev/log; give stderr or a file"
+}
+
+@test "without a log daemon one warning says that the lines are lost, and check notes it" {
+	local lost='its lines are lost: no log daemon listens at /dev/log'
+	unshare -rm mount -t tmpfs none /mnt 2>/dev/null || skip 'nothing can be mounted here'
+	run -0 with_daemon none rlock run --log syslog a -- true
+	assert_output "rlock: --log 'syslog': $lost; give stderr or a file"
+	rmdir dev
+	run -0 with_daemon none rlock run --log /dev/full b -- true
+	assert_output "rlock: --log '/dev/full': cannot be written to: No space left on device; $lost"
+	rmdir dev
+	echo 'log = syslog' >conf
+	chmod 600 conf
+	RLOCK_CONFIG=$PWD/conf run -0 with_daemon none rlock lock --owner x --lease 1m c
+	assert_output "rlock: $PWD/conf:1: log 'syslog': $lost; give stderr or a file"
+	rmdir dev
+	RLOCK_CONFIG=$PWD/conf run -0 with_daemon none rlock check
+	assert_line --regexp "^note +log +$lost; give stderr or a file\$"
+	assert_line --regexp '^sound: .*, log$'
+	rmdir dev
+	RLOCK_CONFIG=$PWD/conf run -0 with_daemon 1 rlock check
+	refute_output --partial 'lines are lost'
 }
