@@ -94,10 +94,10 @@ int caller_explain_failure(const struct opts *opts, const struct rlock_conn *con
 int caller_report_failure(const struct opts *opts, const struct rlock_conn *conn,
 			  enum rlock_status status)
 {
-	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
+	char subject[NAME_SUBJECT_MAX], why[FAILURE_TEXT_MAX];
 	int code = caller_explain_failure(opts, conn, status, why);
 
-	message_error("%s: %s", names_show_one(opts, rlock_conn_error_name(conn), name), why);
+	message_error("%s%s", names_show_subject(opts, rlock_conn_error_name(conn), subject), why);
 	return code;
 }
 

@@ -346,13 +346,13 @@ static void print_remarks(const struct rlock_holder *holder, FILE *out)
 	 * were killed.
 	 */
 	if (holder_gone(holder)[0] != '\0') {
-		(void)fprintf(out,
-			      "  process %" PRId64
-			      " is not there: it has ended; its command may still run",
+		(void)fprintf(out, "  process %" PRId64 " has ended, but its command may still run",
 			      holder->record.process.pid);
 		if (holder->ttl_ms > 0)
-			(void)fprintf(out, "; %s of its lease left",
-				      duration_print_rough(holder->ttl_ms, time));
+			(void)fprintf(
+				out,
+				"; the lease ends within %s, unless its renewer runs and renews it",
+				duration_print_rough(holder->ttl_ms, time));
 		(void)putc('\n', out);
 	}
 	if (holder_is_kept(holder) && until_ms >= 0 && !rlock_holder_has_expired(holder))
@@ -775,11 +775,11 @@ static void on_progress(void *ctx, const struct rlock_list_progress *progress)
 {
 	struct printing *printing = ctx;
 	int64_t now_ms = rlock_now_ms();
-	char pattern[NAME_SHOWN_MAX];
+	char pattern[NAME_SUBJECT_MAX];
 
 	if (progress->error[0] != '\0') {
-		message_warning("%s: %s: %" PRIu64 " keys could not be read: %s",
-				names_show_one(printing->opts, 0, pattern), progress->server,
+		message_warning("%s%s: %" PRIu64 " keys could not be read: %s",
+				names_show_subject(printing->opts, 0, pattern), progress->server,
 				progress->keys_denied, progress->error);
 	} else if (now_ms - printing->shown_ms >= PROGRESS_EVERY_MS) {
 		printing->shown_ms = now_ms;
@@ -875,13 +875,13 @@ static int watch(const struct opts *opts, struct rlock_conn *conn, print_fn prin
  */
 static void report_none(const struct opts *opts, FILE *out)
 {
-	char pattern[NAME_SHOWN_MAX], age[DURATION_TEXT_MAX];
+	char pattern[NAME_SUBJECT_MAX], age[DURATION_TEXT_MAX];
 
 	if (opts->held_for_ms >= 0 && !opts->quiet)
 		(void)fprintf(out, "ok: no lock is held for %s or longer\n",
 			      duration_print(opts->held_for_ms, age));
 	else if (opts->held_for_ms < 0)
-		message_info("%s: no lock %s held", names_show_one(opts, 0, pattern),
+		message_info("%sno lock %s held", names_show_subject(opts, 0, pattern),
 			     opts->name_count > 0 ? "that matches this pattern is" : "is");
 }
 

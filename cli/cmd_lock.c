@@ -161,7 +161,7 @@ static void wait_report_busy(const struct opts *opts, const struct rlock_conn *c
 	if (opts->flock_verbose)
 		message_line(flock_line, strlen(flock_line));
 	(void)names_show_one(opts, rlock_conn_error_name(conn), name);
-	(void)print_held(", for", failure->held_ms, until_ms, held);
+	(void)print_held(" for", failure->held_ms, until_ms, held);
 	/*
 	 * With -n the caller expects that the lock can be held, so report a holder only with -v. Always report any
 	 * other reason, such as a server that has just restarted.

@@ -53,6 +53,8 @@ static const char *why_not(const struct rlock_stop_hold *hold)
 		return "--at-least keeps it after its job";
 	if (hold->record.purpose == RLOCK_PURPOSE_OWNER)
 		return "no process belongs to it (--owner)";
+	if (hold->record.purpose == RLOCK_PURPOSE_COMMAND)
+		return "it has a fixed lease (--lease)";
 	return "it has a fixed lease (--lease), or is a process of --pid with --on-lost ignore";
 }
 
@@ -69,7 +71,7 @@ static const char *print_end(const struct rlock_stop_hold *hold, char out[END_TE
 		(void)snprintf(out, END_TEXT_MAX, ", until %s",
 			       wall_clock_print_of(until_ms, text));
 	else if (hold->ttl_ms >= 0 && hold->id[0] != '\0')
-		(void)snprintf(out, END_TEXT_MAX, ", for another %s",
+		(void)snprintf(out, END_TEXT_MAX, "; its lease ends within %s",
 			       duration_print_rough(hold->ttl_ms, text));
 	return out;
 }
@@ -179,8 +181,11 @@ struct round {
 	bool is_begun;
 };
 
-/* For each name, report the first holder that is waited for. how: the words of the message before the holder. */
-static void report_waiting(const struct round *round, enum message_level level, const char *how)
+/*
+ * For each name, report the first holder that is waited for. is_end: the wait is over. Then also report how to break the
+ * lock, because the lease of a dead holder may last for hours.
+ */
+static void report_waiting(const struct round *round, bool is_end)
 {
 	char name[NAME_SHOWN_MAX], holder[HOLDER_SHOWN_MAX];
 	char left[DURATION_TEXT_MAX], next[DURATION_TEXT_MAX + 80];
@@ -190,6 +195,9 @@ static void report_waiting(const struct round *round, enum message_level level, 
 
 		for (size_t n = 0; stopping->is_waiting && n < stopping->stop.count; n++) {
 			const struct rlock_stop_hold *hold = &stopping->stop.holds[n];
+			bool has_ended = proc_has_ended_here(&hold->record.process);
+			char *owner = (char *)hold->owner;
+			struct usage_line line;
 
 			if (!hold->can_be_asked)
 				continue;
@@ -198,7 +206,7 @@ static void report_waiting(const struct round *round, enum message_level level, 
 			 * request. If its process has ended, the lock is free when the lease ends.
 			 */
 			(void)duration_print_rough(hold->ttl_ms, left);
-			if (proc_has_ended_here(&hold->record.process))
+			if (has_ended)
 				(void)snprintf(
 					next, sizeof(next),
 					"; its process has ended, and the lease ends within %s",
@@ -208,9 +216,16 @@ static void report_waiting(const struct round *round, enum message_level level, 
 					next, sizeof(next),
 					"; its next renewal is within a third of its --ttl, %s at the latest",
 					left);
-			message_print(level, "%s: %s %s%s",
-				      names_show_one(&stopping->opts, 0, name), how,
-				      names_show_holder(hold->note, hold->owner, holder), next);
+			usage_line(&line, PLAIN("rlock unlock --force"), { "--holder", &owner, 1 });
+			usage_line_add_names(&line, stopping->opts.names, 1);
+			message_info("%s: %s %s%s%s%s", names_show_one(&stopping->opts, 0, name),
+				     is_end ? "still held, and asked to stop:"
+					    : "asked to stop, waiting for:",
+				     names_show_holder(hold->note, hold->owner, holder), next,
+				     !is_end     ? ""
+				     : has_ended ? "; if its command has ended as well, try: "
+						 : "; if its machine is dead, try: ",
+				     is_end ? line.text : "");
 			break;
 		}
 	}
@@ -239,7 +254,7 @@ static bool poll_holds(struct round *round, struct rlock_conn *conn, int64_t end
 static void end_wait(struct round *round, const struct rlock_conn *conn)
 {
 	if (!round->is_unreached)
-		report_waiting(round, MESSAGE_INFO, "still held, and asked to stop:");
+		report_waiting(round, true);
 	for (size_t i = 0; i < round->count; i++) {
 		struct stopping *stopping = &round->names[i];
 
@@ -271,7 +286,7 @@ static void await_all(const struct opts *opts, struct rlock_conn *conn, struct r
 			break;
 		if (now_ms >= progress_ms && (message_is_verbose() || message_is_watched())) {
 			progress_ms = now_ms + PROGRESS_AGAIN_MS;
-			report_waiting(round, MESSAGE_INFO, "asked to stop, waiting for:");
+			report_waiting(round, false);
 		}
 		(void)rlock_poll(NULL, 0,
 				 min(now_ms + max(pause_ms, (int64_t)(round->holds / HOLDS_PER_MS)),

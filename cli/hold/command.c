@@ -148,7 +148,7 @@ static int report_not_found(const struct opts *opts)
 			strcmp(program, "--") == 0 ? ": COMMAND begins with '--'; leave it out"
 			: program[0] == '\0'       ? ": is a variable empty?"
 			: strchr(program, '/') == NULL
-				? ": no directory of PATH has it, and no function of the shell is called; give its path"
+				? ": no directory of PATH has it, and a function of the shell cannot be run; give its path"
 				: "");
 		return EXIT_NOT_FOUND;
 	}

@@ -82,6 +82,16 @@ char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_
 	return rlock_escape(name->text, name->len, out, NAME_SHOWN_MAX);
 }
 
+char *names_show_subject(const struct opts *opts, size_t index, char out[NAME_SUBJECT_MAX])
+{
+	char name[NAME_SHOWN_MAX];
+
+	out[0] = '\0';
+	if (opts->name_count > 0)
+		(void)snprintf(out, NAME_SUBJECT_MAX, "%s: ", names_show_one(opts, index, name));
+	return out;
+}
+
 char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX])
 {
 	size_t len = 0;

@@ -292,11 +292,14 @@ struct opts opts_of_name(const struct opts *opts, size_t index);
 /* ---- lock names and holders, as messages show them ---- */
 
 #define NAME_SHOWN_MAX 256
+#define NAME_SUBJECT_MAX (NAME_SHOWN_MAX + 2)
 #define NAMES_SHOWN_MAX 1024
 #define HOLDER_SHOWN_MAX (4 * (RLOCK_NOTE_MAX + RLOCK_OWNER_MAX) + 4) /* each byte may be escaped */
 
 /* Print the index-th name, escaped for a terminal. Returns out. */
 char *names_show_one(const struct opts *opts, size_t index, char out[NAME_SHOWN_MAX]);
+/* Print "NAME: ", which begins a message about the index-th name; empty if the user gave no name. Returns out. */
+char *names_show_subject(const struct opts *opts, size_t index, char out[NAME_SUBJECT_MAX]);
 /* Print all names, with blanks between them. Returns out. */
 char *names_show(const struct rlock_name *names, size_t count, char out[NAMES_SHOWN_MAX]);
 /*

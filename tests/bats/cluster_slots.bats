@@ -195,7 +195,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	thaw_nodes
 	assert_output --regexp $'\n''b +plain '
 	assert_output --regexp $'\n''c +plain '
-	assert_regex "$stderr" "^rlock: \*: .*127.0.0.1:$(port_of "$node")"
+	assert_regex "$stderr" "^rlock: .*127.0.0.1:$(port_of "$node")"
 }
 
 @test "list finds a lock in a migrating slot" {

@@ -85,11 +85,11 @@ status_is() {
 		kill_contender h
 		wait "${PIDS[h]}" || :
 		run -0 rlock status a
-		assert_line --regexp "^  process ${PIDS[h]} is not there: it has ended; .*; 5[0-9]s of its lease left\$"
+		assert_line --regexp "^  process ${PIDS[h]} has ended, but its command may still run; the lease ends within 5[0-9]s, unless its renewer runs and renews it\$"
 		status_is 'lock["holders"][0]["gone"]' True a
 		# shellcheck disable=SC2086
 		run -75 rlock $kind -w 1s a -- true
-		assert_output --regexp ': held by a note \([^ ]+\), for [0-9.]+s; its process has ended; '
+		assert_output --regexp ': held by a note \([^ ]+\) for [0-9.]+s; its process has ended; '
 		redis flushall >/dev/null
 	done
 }
@@ -104,12 +104,12 @@ status_is() {
 	status_is 'lock["holders"][0]["gone"]' True a
 	change_holder a "%.${BOOT:0:15}%x%." '.0123456789abcdef.'
 	run -0 rlock status a
-	refute_output --partial 'is not there'
+	refute_output --partial 'has ended'
 	run -75 rlock run -w 1s a -- true
 	refute_output --partial 'has ended'
 	change_holder a '^.*$' ''
 	run -0 rlock status a
-	refute_output --partial 'is not there'
+	refute_output --partial 'has ended'
 }
 
 @test "stop of a holder whose process has ended says when the lease ends" {
@@ -118,7 +118,7 @@ status_is() {
 	kill_contender h
 	wait "${PIDS[h]}" || :
 	run -75 rlock stop -w 100ms a
-	assert_output --regexp '; its process has ended, and the lease ends within [1-5][0-9]s$'
+	assert_output --regexp '; its process has ended, and the lease ends within [1-5][0-9]s; if its command has ended as well, try: rlock unlock --force --holder [^ ]+ a$'
 }
 
 @test "a holder whose pid was reused has ended, and is no deadlock for a descendant of the new process" {

@@ -16,7 +16,7 @@ is_refused() {
 	run -75 rlock "$1" -w 400ms a -- touch ran
 	took=$(($(now_ms) - start))
 	assert_between 400 "$took" 6000
-	assert_one_line "^rlock: a: timed out after 400ms: held by a report \($UUID:${PIDS[$2]}${3-}\), for [0-9.]+s; give a longer --wait, or end that job\$"
+	assert_one_line "^rlock: a: timed out after 400ms: held by a report \($UUID:${PIDS[$2]}${3-}\) for [0-9.]+s; give a longer --wait, or end that job\$"
 	digest_keys | diff before -
 	refute file_exists ran
 }

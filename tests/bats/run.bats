@@ -30,7 +30,7 @@ load ../lib/proxying
 		PATH=$PWD/bin:$PATH run "-$status" rlock run a -- "$command"
 		assert_one_line "^rlock: a: $message"
 	done <<-END
-		127|no-such-command|no-such-command: command not found: no directory of PATH has it, and no function of the shell is called; give its path\$
+		127|no-such-command|no-such-command: command not found: no directory of PATH has it, and a function of the shell cannot be run; give its path\$
 		127|$PWD/no/such/file|.*$PWD/no/such/file
 		127||'': command not found: is a variable empty?
 		126|/|cannot run /: it is a directory; name a program in it\$

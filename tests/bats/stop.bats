@@ -176,7 +176,7 @@ none_held() {
 	run -0 rlock status --json a
 	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
-	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
+	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest; if its machine is dead, try: rlock unlock --force --holder [^ ]+ a$"
 	run -75 env CI=true rlock stop -w 1500ms a
 	assert_line --regexp "^rlock: a: asked to stop, waiting for: .* \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
 	run -75 rlock stop -v -w 1s a
@@ -207,7 +207,7 @@ stops_with() {
 @test "a holder that cannot be asked is named immediately, with what to do instead" {
 	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
-	cannot_be_asked a "no process belongs to it \(--owner\), for another 5[0-9]s; end it there, then $force --holder ci-7:0 a$"
+	cannot_be_asked a "no process belongs to it \(--owner\); its lease ends within 5[0-9]s; end it there, then $force --holder ci-7:0 a$"
 	hold_for_script "$REPORT_PID_AND_RUN" b -l 60s
 	cannot_be_asked b 'it has a fixed lease'
 	rlock lock --on-lost ignore --pid "$PID" i
