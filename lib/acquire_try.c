@@ -606,7 +606,7 @@ static const struct rlock__script *make_undo(const void *ctx, size_t index,
 	if (undoing->undos[index] == UNDO_RETURN)
 		return rlock__places_undo(&waiter->places, index, waiter->hold,
 					  since_of(waiter, index), true,
-					  kept_ms(waiter, index, undoing->now_ms), args);
+					  kept_ms(waiter, index, undoing->now_ms), 0, args);
 	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
 }
 

@@ -63,7 +63,7 @@ struct rlock_hold {
 	int64_t remember_ms;
 	/* The id as a release sends it. rlock_hold_set_end adds what the server must remember after the release. */
 	char released_id[RLOCK__RELEASED_ID_MAX];
-	/* For each place: the owner may be in a queue there, so a release also leaves the queue. */
+	/* For each place: the owner may be in a queue there, so the request that releases or keeps the hold also leaves the queue. */
 	bool may_be_queued[RLOCK_SERVERS_MAX];
 };
 

@@ -349,7 +349,7 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
 					       const struct rlock_hold *hold, const char *since,
-					       bool will_wait, int64_t reserve_ms,
+					       bool will_wait, int64_t reserve_ms, int64_t kept_ms,
 					       struct rlock__args *args)
 {
 	const struct rlock__action *action = hold->row->acquire;
@@ -359,7 +359,8 @@ const struct rlock__script *rlock__places_undo(const struct rlock__places *place
 	rlock__args_string(args, hold->owner);
 	rlock__args_string(args, hold->released_id);
 	rlock__args_string(args, "");
-	rlock__args_print(args, "0%d00%s undo %" PRId64, will_wait, since, reserve_ms);
+	rlock__args_print(args, "0%d00%s undo %" PRId64 " %" PRId64, will_wait, since, reserve_ms,
+			  kept_ms);
 	if (hold->kind == RLOCK_SEMAPHORE) {
 		rlock__args_number(args, hold->permits);
 		rlock__args_number(args, hold->take);
@@ -375,8 +376,8 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 {
 	const struct rlock__action *action = hold->row->release;
 
-	if (kept_ms == 0 && hold->may_be_queued[index])
-		return rlock__places_undo(places, index, hold, "", false, 0, args);
+	if (hold->may_be_queued[index])
+		return rlock__places_undo(places, index, hold, "", false, 0, kept_ms, args);
 	rlock__places_keys(places, index, hold, action->keys, args);
 	rlock__args_string(args, hold->released_id);
 	rlock__args_number(args, kept_ms);

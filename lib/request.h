@@ -163,19 +163,19 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 			struct rlock__args *args);
 
 /*
- * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired,
- * and leave every queue. Returns the script, which is the one that acquires: a server that an attempt has reached knows it.
+ * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired, or
+ * keep it for kept_ms, unless that is 0; and leave every queue. Returns the script, which is the one that acquires: a server that an attempt has reached knows it.
  * since: the start of the wait, as the server replied; else empty.
  * will_wait: keep the position in the queue of a fair lock.
  * reserve_ms: reserve a lock of any other kind for this hold for this many ms; 0: do not.
  */
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
 					       const struct rlock_hold *hold, const char *since,
-					       bool will_wait, int64_t reserve_ms,
+					       bool will_wait, int64_t reserve_ms, int64_t kept_ms,
 					       struct rlock__args *args);
 /*
  * Make the arguments that release hold at the index-th place (kept_ms is 0), or keep it for kept_ms. If the owner may be in a
- * queue there, a release also leaves every queue. Returns the script.
+ * queue there, the request also leaves every queue. Returns the script.
  */
 const struct rlock__script *rlock__places_release(const struct rlock__places *places, size_t index,
 						  const struct rlock_hold *hold, int64_t kept_ms,

@@ -26,7 +26,7 @@ local KEY_FIELDS, ARG_FIELDS = { 'lock', 'holds', 'counter', 'queue', 'deadlines
 -- include: join
 
 if undo_ms then
-	-- include: mutex_release
+	-- include: mutex_keep
 	-- include: last
 
 	local NOT_SUBSCRIBED = '0'
@@ -59,9 +59,9 @@ if undo_ms then
 	for index, name in ipairs(names) do
 		was_head[index] = redis.pcall('LINDEX', name.queue, 0) == fresh_owner
 	end
-	remember_holds(released_id, 0)
+	remember_holds(released_id, kept_ms)
 	-- Release the locks first: whatever fails in the queue, they must not stay held.
-	local results = release_all(hold_id, release_mutex)
+	local results = release_all(hold_id, release_mutex, nil, kept_ms ~= '0' and keep)
 	for index, name in ipairs(names) do
 		-- If a user has overwritten a key of the queue, there is no queue to leave.
 		if not is_wrong_type(leave_error(name)) then

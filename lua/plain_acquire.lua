@@ -45,12 +45,12 @@ if tries_rights or undo_ms then KEY_FIELDS = { 'lock', 'holds', 'counter', 'queu
 -- include: wake
 
 if undo_ms then
-	-- include: mutex_release
+	-- include: mutex_keep
 	-- include: leave
 	-- include: last
-	remember_holds(released_id, 0)
+	remember_holds(released_id, kept_ms)
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
-	local results = release_all(hold_id, release_mutex)
+	local results = release_all(hold_id, release_mutex, nil, kept_ms ~= '0' and keep)
 	reserve_all()
 	return results
 end

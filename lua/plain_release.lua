@@ -29,22 +29,8 @@ if heard then
 end
 
 -- include: mutex_release
--- include: keep
+-- include: mutex_keep
 -- include: last
-
-local function keep(name, field, count, hold)
-	if is_stop_requested(name, hold_id) then return false end
-	local is_new = not kept_until(field)
-	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
-	put_kept_hold(name, hold_id, hold, owner, kept_ms)
-	if is_new then
-		redis.call('HINCRBY', name.lock, owner, 1)
-		remove_one(name, field, count)
-	end
-	extend(name.lock, kept_ms)
-	leave_to_rest(name)
-	return true
-end
 
 remember_holds(ARGV[1], kept_ms)
 return release_all(hold_id, release_mutex, nil, kept_ms ~= '0' and keep)

@@ -79,12 +79,12 @@ total, take = tonumber(total), tonumber(take)
 -- include: permits
 
 if undo_ms then
-	-- include: permits_release
+	-- include: permits_keep
 	-- include: leave
 	-- include: last
-	remember_holds(released_id, 0)
+	remember_holds(released_id, kept_ms)
 	local results = for_each_name(hold_id, function(name)
-		local result = release_permits(name, hold_id)
+		local result = keep_or_release(name)
 		leave_wake_queue(name, hold_id)
 		return result
 	end)

@@ -1,7 +1,7 @@
 -- How attempts to acquire a read or write lock are undone: see request.lua.
 
 -- include: denied
--- include: readwrite_release
+-- include: readwrite_keep
 -- include: leave
 -- include: last
 
@@ -21,9 +21,9 @@ end
 
 -- Undo all attempts, and return the reply.
 local function undo_readwrite()
-	remember_holds(released_id, 0)
+	remember_holds(released_id, kept_ms)
 	for _, name in ipairs(names) do leave_wake_queue(name, hold_id) end
-	local results = release_all(hold_id, release_readwrite, measure_readers)
+	local results = release_all(hold_id, release_readwrite, measure_readers, kept_ms ~= '0' and keep)
 	local err = end_writers_turn(fresh_owner)
 	if err then return err end
 	reserve_all()

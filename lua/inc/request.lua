@@ -15,10 +15,10 @@
 --          then nothing, or " RIGHTS UPTIME SEVERAL PROBE": 1 to try the user's rights; how long the server must have been up, in ms,
 --            to count for a majority; 1 if it is one of several servers; 1 to acquire nothing: the reply is {2} if an attempt would
 --            not be busy
---          or " undo MS": acquire nothing, but undo what earlier requests with this hold id have done. The lock of each name is
---            released if one of them has acquired it, and every queue is left. The reply is that of a release (results.lua). If the
---            second digit says that the caller still waits, it keeps its position in the queue of a fair lock; any other
---            lock is reserved for it for MS, unless MS is 0
+--          or " undo RESERVE_MS KEPT_MS": acquire nothing, but undo what earlier requests with this hold id have done. The lock of
+--            each name is released if one of them has acquired it, or kept for KEPT_MS, unless that is 0; and every queue is left.
+--            The reply is that of a release (results.lua). If the second digit says that the caller still waits, it keeps its
+--            position in the queue of a fair lock; any other lock is reserved for it for RESERVE_MS, unless that is 0
 -- ARGV[6], ARGV[7]  of a semaphore: the number of its permits, and how many of them to acquire
 -- then     the arguments of each name, and after these the inherited owners: an owner that holds the lock re-enters it, but
 --          none of them acquires it anew

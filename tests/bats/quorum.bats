@@ -102,6 +102,42 @@ has_one_hold() {
 	wait_until 5 on_each no_keys
 }
 
+# keep_beside_silent_server VERB: the command ends immediately, and --at-least keeps the lock, while server 2 is silent. Server 2
+# carries out the requests only after that.
+keep_beside_silent_server() {
+	local evaluated
+	evaluated=$(on 2 calls_of evalsha)
+	freeze_server 2
+	run -0 rlock "$1" --at-least 1h a -- true
+	thaw_server 2
+	wait_until 10 has_evaluated_more 2 $((evaluated + 1))
+}
+
+@test "--at-least leaves the caller in no fair queue of a server that was silent, and where another owner has the lock" {
+	RLOCK_CONFIG=$(conf_for 2) rlock lock --owner other -l 60s a
+	RLOCK_CONFIG=$(conf_for 2) run -75 rlock fair -w 100ms a -- true
+	keep_beside_silent_server fair
+	on 2 run -0 redis exists 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'
+	assert_output 0
+	on 1 is_kept a
+	on 3 is_kept a
+}
+
+@test "--at-least also keeps the lock on a server that was silent, and where the lock was free" {
+	local verb
+	for verb in run fair read write; do
+		on_each redis flushall >/dev/null
+		rlock "$verb" a -- true
+		keep_beside_silent_server "$verb"
+		on_each is_kept a
+	done
+}
+
+# is_kept NAME: whether the lock has a TTL of about an hour.
+is_kept() {
+	(($(redis pttl "$1") > 3500000))
+}
+
 @test "with fewer servers than the quorum rlock exits with 69, immediately or at the end of --wait, and leaves nothing" {
 	take_servers 4
 	make_unreachable "${SERVERS[0]}"
