@@ -233,7 +233,7 @@ static bool add_stop_hold(struct stopping *stopping, const struct rlock_stop_hol
 			return true;
 		}
 	}
-	holds = rlock__array_room(stop->holds, stop->count, sizeof(*hold));
+	holds = array_room(stop->holds, stop->count, sizeof(*hold));
 	if (holds == NULL)
 		return false;
 	stop->holds = holds;
@@ -433,8 +433,7 @@ struct breaking {
 /* Add one text of a reply to seen. False: out of memory. */
 static bool add_seen(struct breaking *breaking, const redisReply *seen)
 {
-	struct rlock_name *all =
-		rlock__array_room(breaking->seen, breaking->seen_count, sizeof(*all));
+	struct rlock_name *all = array_room(breaking->seen, breaking->seen_count, sizeof(*all));
 	char *text = malloc(seen->len + 1);
 
 	if (all != NULL)

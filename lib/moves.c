@@ -96,7 +96,7 @@ node_of(struct rlock__moves *moves, const struct rlock__connection *connection, 
 	for (size_t i = 0; i < moves->count; i++)
 		if (moves->nodes[i].address == address)
 			return &moves->nodes[i];
-	nodes = rlock__array_room(moves->nodes, moves->count, sizeof(*moves->nodes));
+	nodes = array_room(moves->nodes, moves->count, sizeof(*moves->nodes));
 	slots = calloc(1, sizeof(*slots));
 	if (nodes != NULL)
 		moves->nodes = nodes;

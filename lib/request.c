@@ -35,8 +35,8 @@
 
 static void add(struct rlock__args *args, const char *text, size_t len)
 {
-	const char **argv = rlock__array_room(args->argv, args->count, sizeof(*argv));
-	size_t *lengths = rlock__array_room(args->lengths, args->count, sizeof(*lengths));
+	const char **argv = array_room(args->argv, args->count, sizeof(*argv));
+	size_t *lengths = array_room(args->lengths, args->count, sizeof(*lengths));
 
 	if (argv != NULL)
 		args->argv = argv;

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array_grow.h"
 #include "base/message.h"
 #include "base/print.h"
 #include "base/units.h"
+#include "lib/base/array.h"
 #include "lib/rlock.h"
 
 int output_end(int code)
@@ -278,7 +278,7 @@ static char *join(const char *key, const char *const *texts, size_t count)
 
 void columns_add(struct columns *columns, const char *key, const char *const *texts)
 {
-	char **rows = array_grow(columns->rows, columns->row_count, sizeof(*rows));
+	char **rows = array_room(columns->rows, columns->row_count, sizeof(*rows));
 	char *row = join(key, texts, columns->count);
 
 	if (rows != NULL)

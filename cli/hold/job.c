@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/array_grow.h"
 #include "base/minmax.h"
 #include "hold/job.h"
+#include "lib/base/array.h"
 #include "local.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
@@ -78,7 +78,7 @@ static bool set_has(const struct job_set *set, pid_t pid, uint64_t start)
 /* False: out of memory. */
 static bool set_add(struct job_set *set, pid_t pid, uint64_t start)
 {
-	void *members = array_grow(set->members, set->count, sizeof(*set->members));
+	void *members = array_room(set->members, set->count, sizeof(*set->members));
 
 	if (members == NULL)
 		return false;
@@ -148,7 +148,7 @@ static void scan_add(struct scan *scan, const struct proc *proc, size_t parent)
 			(above->is_below_signalled ||
 			 (scan->signalled != NULL &&
 			  set_has(scan->signalled, above->proc.pid, above->proc.start)));
-	struct found_process *entries = array_grow(scan->entries, scan->count, sizeof(*entries));
+	struct found_process *entries = array_room(scan->entries, scan->count, sizeof(*entries));
 
 	if (entries == NULL) {
 		scan->is_incomplete = true;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array_grow.h"
 #include "base/choice.h"
 #include "base/units.h"
+#include "lib/base/array.h"
 #include "options/notation.h"
 #include "options/table.h"
 #include "options/urls.h"
@@ -511,7 +511,7 @@ static enum rlock_status reject_conflict(const struct opts *opts, const struct g
 
 enum rlock_status table_give(struct opts *opts, struct given given, char why[RLOCK_ERROR_MAX])
 {
-	struct given *larger = array_grow(opts->given, opts->given_count, sizeof(*larger));
+	struct given *larger = array_room(opts->given, opts->given_count, sizeof(*larger));
 	struct opts unwanted = { 0 };
 	struct opts *into = opts;
 	size_t url = opts->url_count;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array_grow.h"
 #include "base/choice.h"
+#include "lib/base/array.h"
 #include "options/urls.h"
 
 /*
@@ -214,7 +214,7 @@ enum rlock_status urls_add(struct opts *opts, const char *value, char why[RLOCK_
 		return RLOCK_ENOMEM;
 	while (status == RLOCK_OK && (piece = strsep(&rest, URL_SEPARATORS)) != NULL) {
 		struct rlock_url **larger =
-			array_grow(opts->urls, opts->url_count, sizeof(struct rlock_url *));
+			array_room(opts->urls, opts->url_count, sizeof(struct rlock_url *));
 
 		if (larger == NULL)
 			status = RLOCK_ENOMEM;

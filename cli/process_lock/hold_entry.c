@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array_grow.h"
 #include "base/units.h"
+#include "lib/base/array.h"
 #include "process_lock/hold_entry.h"
 
 enum part {
@@ -223,7 +223,7 @@ void owners_add(char ***owners, size_t *count, const char *owner)
 	for (size_t i = 0; i < *count; i++)
 		if (strcmp((*owners)[i], owner) == 0)
 			return;
-	larger = array_grow(*owners, *count, sizeof(**owners));
+	larger = array_room(*owners, *count, sizeof(**owners));
 	copy = strdup(owner);
 	if (larger != NULL)
 		*owners = larger;

@@ -17,15 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array_grow.h"
 #include "base/message.h"
 #include "base/units.h"
+#include "lib/base/array.h"
 #include "options/opts.h"
 #include "options/usage.h"
 #include "process_lock/hold_file.h"
 #include "process_lock/runtime_dir.h"
-#include "sys/os.h"
 #include "sys/file_read.h"
+#include "sys/os.h"
 #include "sys/proc.h"
 
 #define FILE_PREFIX "hold-"
@@ -102,8 +102,8 @@ void hold_file_free(struct hold_file *file)
 
 bool hold_file_add_name(struct hold_file *file, const struct rlock_name *name, const char *owner)
 {
-	struct rlock_name *names = array_grow(file->names, file->name_count, sizeof(*names));
-	const char **owners = array_grow(file->owners, file->name_count, sizeof(*owners));
+	struct rlock_name *names = array_room(file->names, file->name_count, sizeof(*names));
+	const char **owners = array_room(file->owners, file->name_count, sizeof(*owners));
 
 	if (names != NULL)
 		file->names = names;
@@ -460,7 +460,7 @@ static int read_ancestors(struct ancestors *out, pid_t pid)
 		 */
 		if (lookup == PROC_GONE || proc.start > child_start)
 			break;
-		longer = array_grow(out->chain, out->count, sizeof(*longer));
+		longer = array_room(out->chain, out->count, sizeof(*longer));
 		if (longer == NULL)
 			return ENOMEM;
 		out->chain = longer;

@@ -26,10 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array_grow.h"
-#include "base/minmax.h"
 #include "base/message.h"
+#include "base/minmax.h"
 #include "base/units.h"
+#include "lib/base/array.h"
 #include "lib/rlock.h"
 #include "sys/file_read.h"
 #include "sys/os.h"
@@ -137,7 +137,7 @@ void os_die_with_parent(int signal)
 /* False: out of memory. */
 static bool pid_list_add(struct pid_list *list, pid_t pid)
 {
-	pid_t *pids = array_grow(list->pids, list->count, sizeof(*pids));
+	pid_t *pids = array_room(list->pids, list->count, sizeof(*pids));
 
 	if (pids == NULL)
 		return false;

@@ -18,7 +18,7 @@
 bool rlock__endpoints_add(struct rlock__endpoints *endpoints, const char *host, int port)
 {
 	struct rlock__endpoint *items =
-		rlock__array_room(endpoints->items, endpoints->count, sizeof(*items));
+		array_room(endpoints->items, endpoints->count, sizeof(*items));
 
 	if (items == NULL)
 		return false;
