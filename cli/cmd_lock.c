@@ -339,14 +339,16 @@ static bool is_shown_url(const char *url)
 	return len == 0;
 }
 
-/* Print a blank and the URL of the CI job that runs us, from the variables that the CI system sets. Empty outside CI. */
-static void print_job_url(char out[JOB_URL_MAX])
+/*
+ * Find the URL of the CI job that runs us, by the variables that the CI system sets. made: space for a URL that is put
+ * together. NULL: we run outside CI, or the URL may not be shown.
+ */
+static const char *find_job_url(char made[JOB_URL_MAX])
 {
 	static const char *const variables[] = { "CI_JOB_URL", "BUILDKITE_BUILD_URL",
 						 "CIRCLE_BUILD_URL" };
 	const char *server = getenv("GITHUB_SERVER_URL"), *url = NULL;
 	const char *repository = getenv("GITHUB_REPOSITORY"), *run = getenv("GITHUB_RUN_ID");
-	char made[JOB_URL_MAX];
 
 	for (size_t i = 0; url == NULL && i < sizeof(variables) / sizeof(variables[0]); i++)
 		url = getenv(variables[i]);
@@ -354,11 +356,10 @@ static void print_job_url(char out[JOB_URL_MAX])
 	if (url == NULL && getenv("JENKINS_URL") != NULL)
 		url = getenv("BUILD_URL");
 	if (url == NULL && server != NULL && repository != NULL && run != NULL &&
-	    snprintf(made, sizeof(made), "%s/%s/actions/runs/%s", server, repository, run) <
-		    (int)sizeof(made))
+	    snprintf(made, JOB_URL_MAX, "%s/%s/actions/runs/%s", server, repository, run) <
+		    JOB_URL_MAX)
 		url = made;
-	(void)snprintf(out, JOB_URL_MAX, "%s%s", url != NULL && is_shown_url(url) ? " " : "",
-		       url != NULL && is_shown_url(url) ? url : "");
+	return url != NULL && is_shown_url(url) ? url : NULL;
 }
 
 /*
@@ -367,11 +368,11 @@ static void print_job_url(char out[JOB_URL_MAX])
  */
 static void make_note(struct acquirer *acquirer)
 {
-	const char *user = getenv("SUDO_USER");
+	const char *user = getenv("SUDO_USER"), *url;
 	struct utsname host;
 	struct proc proc;
 	int len;
-	char name[USER_NAME_MAX], sudo[64] = "", url[JOB_URL_MAX], holder[RLOCK_OWNER_MAX + 64];
+	char name[USER_NAME_MAX], sudo[64] = "", made[JOB_URL_MAX], holder[RLOCK_OWNER_MAX + 64];
 
 	if (acquirer->opts->note != NULL) {
 		(void)snprintf(acquirer->note, sizeof(acquirer->note), "%s", acquirer->opts->note);
@@ -388,12 +389,13 @@ static void make_note(struct acquirer *acquirer)
 			       program_of(acquirer, &proc));
 	else
 		(void)snprintf(holder, sizeof(holder), "owner %s", acquirer->opts->owner);
-	print_job_url(url);
 	len = snprintf(acquirer->note, sizeof(acquirer->note), "%s%s@%s %s", user_name(name), sudo,
 		       host.nodename, holder);
 	/* Leave out a URL that does not fit, since a part of it would lead to another page. */
-	if (len > 0 && (size_t)len + strlen(url) < sizeof(acquirer->note))
-		memcpy(acquirer->note + len, url, strlen(url) + 1);
+	url = find_job_url(made);
+	if (url != NULL && len > 0 && (size_t)len + 1 + strlen(url) < sizeof(acquirer->note))
+		(void)snprintf(acquirer->note + len, sizeof(acquirer->note) - (size_t)len, " %s",
+			       url);
 }
 
 /*
