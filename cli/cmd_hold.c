@@ -98,14 +98,9 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	if (opts->pid != 0)
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
-	if (near != NULL) {
-		hold_file_report_near(near, opts->names, opts->name_count, opts->server,
-				      opts->verb->name, opts->pid);
-		/*
-		 * If near is on the same server, the caller holds the lock, and only has to correct the command line.
-		 */
-		return strcmp(near->server, opts->server) == 0 ? EXIT_USAGE : EXIT_NOT_HELD;
-	}
+	if (near != NULL)
+		return hold_file_report_near(near, opts->names, opts->name_count, opts->server,
+					     opts->verb->name, opts->pid);
 	if (geteuid() == 0 && user != NULL && strcmp(user, "root") != 0)
 		message_error(
 			"%s: not held by %s or its ancestors: a lock of user %s is found only "

@@ -669,41 +669,78 @@ static int end_cancelled(const struct acquirer *acquirer)
 	return opts->conflict_exit_code;
 }
 
-/*
- * If the key of the index-th name is a semaphore, report that, and what to do. False: it is not a semaphore, or the
- * server cannot tell.
- */
-static bool report_semaphore(const struct opts *opts, struct rlock_conn *conn, size_t index)
+/* The kind of the lock that others hold by the index-th name; RLOCK_ANY: none, or the server cannot tell. */
+static enum rlock_kind kind_of_others(const struct opts *opts, struct rlock_conn *conn,
+				      size_t index)
 {
 	struct rlock_inspection *locks = NULL;
-	char name[NAME_SHOWN_MAX];
-	struct usage_line line;
-	bool is_semaphore;
+	enum rlock_kind kind = RLOCK_ANY;
 	size_t count = 0;
 
-	is_semaphore = rlock_inspect(conn, &opts->names[index], rlock_now_ms() + DELIVERY_MS,
-				     &locks, &count) == RLOCK_OK &&
-		       count > 0 && locks[0].status == RLOCK_OK && locks[0].kind == RLOCK_SEMAPHORE;
+	if (rlock_inspect(conn, &opts->names[index], rlock_now_ms() + DELIVERY_MS, &locks,
+			  &count) == RLOCK_OK &&
+	    count > 0 && locks[0].status == RLOCK_OK && locks[0].holder_total > 0)
+		kind = locks[0].kind;
+	else if (count > 0 && locks[0].status == RLOCK_OK && locks[0].kind == RLOCK_SEMAPHORE)
+		kind = RLOCK_SEMAPHORE;
 	rlock_inspections_free(locks, count);
-	if (!is_semaphore)
-		return false;
+	return kind;
+}
+
+static void report_semaphore(const struct opts *opts, size_t index)
+{
+	char name[NAME_SHOWN_MAX];
+	struct usage_line line;
+
 	usage_line(&line, PLAIN("rlock unlock --force"));
 	usage_line_add_names(&line, &opts->names[index], 1);
 	message_error("%s is a semaphore; acquire a permit by rlock sem, or delete it; try: %s",
 		      names_show_one(opts, index, name), line.text);
-	return true;
 }
 
-/* Report RLOCK_EKIND of a lock, whose key may be a semaphore. Returns the exit code. */
+/*
+ * Report which verbs the holders use. With another name, the caller would not exclude them: show the line with their verb.
+ */
+static void report_verbs_of_others(const struct opts *opts, const char *name, const char *why,
+				   enum rlock_kind kind)
+{
+	bool is_mutex = rlock_kind_is(kind, RLOCK_PLAIN);
+	const char *verb = !is_mutex ? "write" : kind == RLOCK_FAIR ? "fair" : "run";
+	struct usage_line line;
+
+	if (is_mutex && opts->command == NULL && kind != RLOCK_FAIR)
+		verb = "lock";
+	usage_line(
+		&line, PLAIN("rlock"), { verb, opts->words, opts->word_count },
+		{ opts->command != NULL ? "--" : NULL, opts->command, usage_count(opts->command) });
+	/* The words of other verbs are no options of this one, and only a mutex has tokens. */
+	if (opts->verb->set != VERBS_LOCK || (opts->fence && !is_mutex) || line.is_cut)
+		message_error("%s: %s; its holders use %s", name, why,
+			      is_mutex ? "run, lock or fair" : "read or write");
+	else
+		message_error("%s: %s; its holders use %s; try: %s", name, why,
+			      is_mutex ? "run, lock or fair" : "read or write", line.text);
+}
+
+/* Report RLOCK_EKIND: others use the name for another kind of lock. Returns the exit code. */
 static int report_other_kind(const struct opts *opts, struct rlock_conn *conn)
 {
 	size_t index = rlock_conn_error_name(conn);
-	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX];
-	/* Print the failure into why now, because report_semaphore overwrites its text. */
-	int code = caller_explain_failure(opts, conn, RLOCK_EKIND, why);
+	char name[NAME_SHOWN_MAX], why[FAILURE_TEXT_MAX], explained[FAILURE_TEXT_MAX];
+	enum rlock_kind kind;
+	int code;
 
-	if (!report_semaphore(opts, conn, index))
-		message_error("%s: %s", names_show_one(opts, index, name), why);
+	/* Print the failure now, because kind_of_others overwrites its text. */
+	(void)snprintf(why, sizeof(why), "%s", rlock_conn_error(conn));
+	code = caller_explain_failure(opts, conn, RLOCK_EKIND, explained);
+	kind = kind_of_others(opts, conn, index);
+	(void)names_show_one(opts, index, name);
+	if (kind == RLOCK_SEMAPHORE && opts->verb->kind != RLOCK_SEMAPHORE)
+		report_semaphore(opts, index);
+	else if (kind == RLOCK_ANY || rlock_kind_is(kind, opts->verb->kind))
+		message_error("%s: %s", name, explained);
+	else
+		report_verbs_of_others(opts, name, why, kind);
 	return code;
 }
 
@@ -726,7 +763,7 @@ static int end_not_acquired(const struct acquirer *acquirer, enum rlock_status s
 				: "RLOCK_HELD, which the outer call sets, is not in the environment; pass it on, with sudo by --preserve-env=RLOCK_HELD");
 		return EXIT_USAGE;
 	}
-	if (status == RLOCK_EKIND && opts->verb->kind != RLOCK_SEMAPHORE)
+	if (status == RLOCK_EKIND)
 		return report_other_kind(opts, conn);
 	if (status != RLOCK_BUSY)
 		return caller_report_failure(opts, conn, status);

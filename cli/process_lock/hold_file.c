@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/choice.h"
 #include "base/message.h"
 #include "base/units.h"
 #include "lib/base/array.h"
@@ -651,6 +652,35 @@ none:
 	return NULL;
 }
 
+/* The number of names in the file that are among these names. */
+static size_t count_common(const struct hold_file *file, const struct rlock_name *names,
+			   size_t name_count)
+{
+	size_t common = 0;
+
+	for (size_t i = 0; i < file->name_count; i++)
+		common += hold_entry_is_among(&file->names[i], names, name_count) ? 1 : 0;
+	return common;
+}
+
+#define COMPARED_MAX 33 /* longer names are similar to none */
+
+/* Whether the file has a name that the user may have mistyped. */
+static bool has_similar_name(const struct hold_file *file, const struct rlock_name *name)
+{
+	char typed[COMPARED_MAX], other[COMPARED_MAX];
+	struct nearest nearest = { .typed = typed };
+
+	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->len, name->text);
+	for (size_t i = 0; i < file->name_count && name->len < COMPARED_MAX; i++)
+		if (file->names[i].len < COMPARED_MAX) {
+			(void)snprintf(other, sizeof(other), "%.*s", (int)file->names[i].len,
+				       file->names[i].text);
+			nearest_try(&nearest, other);
+		}
+	return nearest.word != NULL;
+}
+
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
 				 const char *server, enum rlock_kind mode,
 				 struct hold_file **near_out, int *code_out)
@@ -659,10 +689,8 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 	struct hold_file *exact = NULL, *near = NULL, **place;
 
 	for (; file != NULL; file = next) {
-		size_t common = 0;
+		size_t common = count_common(file, names, name_count);
 
-		for (size_t i = 0; i < file->name_count; i++)
-			common += hold_entry_is_among(&file->names[i], names, name_count) ? 1 : 0;
 		next = file->next;
 		file->next = NULL;
 		place = NULL;
@@ -670,7 +698,7 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 		    strcmp(file->server, server) == 0)
 			place = rlock_kind_is(file->kind, mode) && is_nearer(file, exact) ? &exact
 											  : NULL;
-		else if (common > 0)
+		else if (common > 0 || (near == NULL && has_similar_name(file, &names[0])))
 			place = &near;
 		hold_file_free(place != NULL ? *place : file);
 		if (place != NULL)
@@ -730,10 +758,11 @@ int hold_file_find_owners(pid_t pid, const struct rlock_name *names, size_t name
 	return code;
 }
 
-void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
-			   size_t name_count, const char *server, const char *verb, pid_t pid)
+int hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
+			  size_t name_count, const char *server, const char *verb, pid_t pid)
 {
 	bool is_elsewhere = strcmp(near->server, server) != 0;
+	bool is_similar = count_common(near, names, name_count) == 0;
 	char wanted[NAMES_SHOWN_MAX], process[32], *near_server = (char *)near->server;
 	struct usage_line line;
 
@@ -743,8 +772,12 @@ void hold_file_report_near(const struct hold_file *near, const struct rlock_name
 		   PLAIN(pid != 0 ? process : NULL));
 	usage_line_add_names(&line, near->names, near->name_count);
 	message_error("%s: %s; try: %s", names_show(names, name_count, wanted),
-		      is_elsewhere ? "held on another server" : "was locked together with others",
+		      is_similar     ? "not held, but a lock with a similar name is"
+		      : is_elsewhere ? "held on another server"
+				     : "was locked together with others",
 		      line.text);
+	/* If near has one of the names on this server, only the command line is wrong. */
+	return is_similar || is_elsewhere ? EXIT_NOT_HELD : EXIT_USAGE;
 }
 
 /*

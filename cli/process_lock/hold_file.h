@@ -92,7 +92,7 @@ void hold_file_mark_lost(struct hold_file *file);
  * Find the hold that pid, or else its nearest ancestor, has on exactly these names on that server. A hold of an `rlock
  * run` counts if it is on the first name. If there are several such holds, return the most recent. NULL: there is none.
  * *near_out is then NULL, or a hold of pid or an ancestor that has some of the names, but also others, not all, or
- * another server. The caller frees both. *code_out is 0, or the exit code after one line by message_error: the runtime
+ * another server; or a name that is similar to the first one. The caller frees both. *code_out is 0, or the exit code after one line by message_error: the runtime
  * directory cannot be used or searched.
  */
 struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size_t name_count,
@@ -107,9 +107,12 @@ struct hold_file *hold_file_find(pid_t pid, const struct rlock_name *names, size
 struct hold_file *hold_file_find_of_descriptor(const struct descriptor *descriptor,
 					       const char *server, int *code_out);
 
-/* Report in one line by message_error what near is, and which command line to type instead. pid is that of --pid; 0: none. */
-void hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
-			   size_t name_count, const char *server, const char *verb, pid_t pid);
+/*
+ * Report in one line by message_error what near is, and which command line to type instead. pid is that of --pid; 0: none. Returns
+ * the exit code.
+ */
+int hold_file_report_near(const struct hold_file *near, const struct rlock_name *names,
+			  size_t name_count, const char *server, const char *verb, pid_t pid);
 
 /*
  * Append the owners of all holds that pid and its ancestors have on any of the names, in no particular order. Returns

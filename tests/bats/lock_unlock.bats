@@ -26,6 +26,14 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	fi
 }
 
+@test "unlock and renew of a mistyped name exit with 1, and show the line for the lock that the caller holds" {
+	run -1 bash -c 'rlock lock --pid $$ nightly; rlock renew nihgtly; rlock unlock nighty'
+	assert_line --index 0 'rlock: nihgtly: not held, but a lock with a similar name is; try: rlock renew nightly'
+	assert_line --index 1 'rlock: nighty: not held, but a lock with a similar name is; try: rlock unlock nightly'
+	run -1 bash -c 'rlock lock --pid $$ nightly; rlock unlock weekly'
+	assert_output --partial 'weekly: not held by this process'
+}
+
 @test "unlock works when the renewer was killed; while the server hangs it exits with 69, and works later" {
 	start_locking_script lock a
 	kill -KILL "$(renewers)"

@@ -101,7 +101,7 @@ is_refused() {
 		digest_keys >before
 		for option in -n '-w20s'; do
 			run -78 timeout 15 rlock "$verb" $option a -- touch ran
-			assert_one_line "^rlock: a: .*(plain or fair lock; take|read/write lock; take read or write, or) another name\$"
+			assert_one_line "^rlock: a: .*; its holders use .*; try: rlock (run|fair|write) $option a -- touch ran\$"
 		done
 		digest_keys | diff before -
 		finish_contenders "$holder-$verb"
@@ -112,6 +112,17 @@ is_refused() {
 		write fair
 	EOT
 	refute file_exists ran
+}
+
+@test "the line in the message about a lock of another kind excludes its holder" {
+	start_holder holder run -l 5m a
+	run -78 rlock write -n -E 3 a -- touch ran
+	assert_output --partial 'its holders use run, lock or fair; try: rlock run '
+	run -3 sh -c "${output##*try: }"
+	run -78 rlock sem --permits 2 a -- touch ran
+	assert_output --regexp '; its holders use run, lock or fair$'
+	refute file_exists ran
+	finish_contenders holder
 }
 
 @test "an upgrade of a read lock is a deadlock: 64 immediately, whatever the wait time" {
