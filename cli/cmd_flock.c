@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,14 +15,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/choice.h"
 #include "base/message.h"
 #include "base/print.h"
+#include "base/units.h"
 #include "caller.h"
 #include "options/load.h"
+#include "options/notation.h"
 #include "options/opts.h"
+#include "options/table.h"
 #include "options/usage.h"
+#include "options/words.h"
 #include "process_lock/descriptor.h"
 #include "process_lock/hold_file.h"
+#include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/signals.h"
 #include "verbs.h"
@@ -60,6 +67,8 @@ struct call {
 	/* words before the command, from which messages make a corrected line */
 	char **words;
 	size_t word_count;
+	int argc;
+	char **argv;
 	char **command; /* NULL: no command was given */
 	/* command of -c: the shell, "-c", LINE. LINE is a copy, because the renewer moves the words of argv. */
 	char *shell[4];
@@ -85,9 +94,12 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 
 static int fail_with_hint(void)
 {
-	static const char hint[] = "Try 'flock --help' for more information.\n";
+	static const char hint[] = "Try 'flock --help' for more information.\n",
+			  hint_of_verb[] = "Try 'rlock flock --help' for more information.\n";
+	bool is_link = strcmp(program_invocation_short_name, "flock") == 0;
 
-	message_line(hint, strlen(hint));
+	message_line(is_link ? hint : hint_of_verb,
+		     is_link ? sizeof(hint) - 1 : sizeof(hint_of_verb) - 1);
 	return EXIT_USAGE;
 }
 
@@ -122,6 +134,112 @@ int cmd_flock_help(void)
 }
 
 /* ---- values ---- */
+
+/*
+ * ---- a second line, after flock's message: the line that was probably meant. Scripts may rely on the first line and on the
+ * status ----
+ */
+
+/* For "-w 10s" print the line with the number of seconds that flock wants. value: a word of argv, or the end of one. */
+static void lead_from_duration(const struct call *call, const char *value)
+{
+	char text[USAGE_SHOWN_MAX], ours[DURATION_TEXT_MAX], *word = text;
+	struct usage_line line;
+	int64_t ms;
+
+	if (!duration_parse(value, &ms) &&
+	    (!notation_translate(value, ours) || !duration_parse(ours, &ms)))
+		return;
+	usage_line(&line, PLAIN("rlock flock"));
+	for (int i = 1; i < call->argc; i++) {
+		size_t len = strlen(call->argv[i]), value_len = strlen(value);
+		bool has_value = len >= value_len && call->argv[i] + len - value_len == value;
+
+		if (has_value)
+			(void)snprintf(text, sizeof(text), "%.*s%" PRId64 "%s%.3d",
+				       (int)(len - value_len), call->argv[i], ms / 1000,
+				       ms % 1000 != 0 ? "." : "", (int)(ms % 1000));
+		if (has_value && ms % 1000 == 0)
+			text[strlen(text) - 3] = '\0';
+		usage_line_add(&line,
+			       &(struct line_part){ NULL, has_value ? &word : call->argv + i, 1 });
+	}
+	message_error("flock takes seconds without a unit; try: %s", line.text);
+}
+
+/* The options of a line of flock, as verbs of rlock have them. */
+struct translation {
+	struct usage_line options;
+	bool is_shared, has_code, is_close;
+};
+
+/* Add the option at the start of words. Returns how many words it has; 0: it is no option of flock or rlock. */
+static int translate_option(struct translation *to, char **words, int count)
+{
+	struct words from = { .verbs = VERBS_LOCK, .words = words, .count = (size_t)count };
+	struct word read;
+
+	to->is_shared = to->is_shared || choice_find("-s|--shared", *words) >= 0;
+	to->is_close = to->is_close || choice_find("-o|--close", *words) >= 0;
+	if (choice_find("-s|--shared|-o|--close|-x|-e|--exclusive|-F|--no-fork", *words) >= 0)
+		return 1;
+	if (choice_find("--nb|--nonblocking", *words) >= 0) {
+		usage_line_add(&to->options, &(const struct line_part)PLAIN("-n"));
+		return 1;
+	}
+	if (!words_next(&from, &read) || read.kind != WORD_OPTION || from.byte != 0)
+		return 0;
+	to->has_code = to->has_code || read.opt == &opt_table[OPT_CONFLICT_EXIT_CODE];
+	usage_line_add(&to->options, &(struct line_part){ NULL, words, read.span });
+	return (int)read.span;
+}
+
+/*
+ * For an option of rlock print the line of rlock for the same lock: a read or write lock with the path as its name. False: the
+ * option is not one of rlock, or another part of the line is wrong.
+ */
+static bool lead_from_option(const struct call *call, const char *unknown)
+{
+	struct words one = { .verbs = VERBS_LOCK, .words = (char *const *)&unknown, .count = 1 };
+	struct translation to = { .is_shared = false };
+	char **words = call->argv + 1, *name;
+	int count = call->argc - 1, used = 1;
+	struct usage_line line;
+	struct word read;
+
+	if (!words_next(&one, &read) || read.opt == NULL)
+		return false;
+	usage_line(&to.options, PLAIN(NULL));
+	for (; count > 0 && words[0][0] == '-' && used > 0; words += used, count -= used)
+		used = translate_option(&to, words, count);
+	name = used > 0 && count > 1 ? flock_resolve_path(words[0]) : NULL;
+	if (name == NULL)
+		return false;
+	usage_line(
+		&line, PLAIN(to.is_shared ? "rlock read" : "rlock write"),
+		PLAIN(to.has_code ? NULL : "-E 1"), PLAIN(to.is_close ? NULL : "--wait-all"),
+		PLAIN(to.options.len > 0 ? to.options.text + strspn(to.options.text, " ") : NULL),
+		{ NULL, &name, 1 },
+		{ strcmp(words[1], "-c") == 0 ? "-- sh" : "--", words + 1, (size_t)count - 1 });
+	message_error("flock has no such option, but read and write have it; try: %s", line.text);
+	free(name);
+	return true;
+}
+
+/* For a word that is neither a descriptor nor followed by a command print the line with the part that is missing. */
+static void lead_from_operand(const struct call *call, char **operand)
+{
+	char path[PATH_MAX];
+	bool is_program =
+		strchr(*operand, '/') != NULL && file_find_program(*operand, "", path) == 0;
+	struct usage_line line;
+
+	usage_line(&line, { "rlock flock", call->argv + 1, (size_t)(operand - call->argv) - 1 },
+		   PLAIN(is_program ? "NAME" : NULL), { NULL, operand, 1 },
+		   PLAIN(is_program ? NULL : "COMMAND"));
+	message_error("%s is missing; try: %s",
+		      is_program ? "the file or name to lock" : "a command", line.text);
+}
 
 static int report_bad_value(const char *what, const char *value)
 {
@@ -198,7 +316,9 @@ static int read_option(struct call *call, int option, const char *value, const c
 		call->timeout_s = (double)strtold(value, &end);
 		if (errno == 0 && end != value && *end == '\0')
 			return 0;
-		return report_bad_value("invalid timeout", value);
+		(void)report_bad_value("invalid timeout", value);
+		lead_from_duration(call, value);
+		return EXIT_USAGE;
 	case 'E':
 		return read_number("invalid exit code (allowed values: 0-255)", value, 0, UINT8_MAX,
 				   &call->conflict_exit_code);
@@ -233,7 +353,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 		say("option '%s' requires an argument", word);
 	else
 		say("unrecognized option '%s'", word);
-	return fail_with_hint();
+	return option != ':' && lead_from_option(call, word) ? EXIT_USAGE : fail_with_hint();
 }
 
 /* Read the options up to the first other word. Returns 0, or the exit code. *is_done: help or version was printed. */
@@ -323,7 +443,11 @@ static int read_operands(struct call *call, char **words, int count)
 	} else if (count > 0 && call->has_fd_option) {
 		call->command = words;
 	} else if (count > 0) {
-		return read_descriptor(call, words[0]);
+		int code = read_descriptor(call, words[0]);
+
+		if (code != 0 && *words[0] != '\0' && !word_is_number(words[0]))
+			lead_from_operand(call, words);
+		return code;
 	} else if (call->has_fd_option) {
 		say("missing command");
 		return EXIT_USAGE;
@@ -706,7 +830,9 @@ static int lock_descriptor(const struct call *call)
 
 int cmd_flock(int argc, char **argv)
 {
-	struct call call = { .conflict_exit_code = FLOCK_CONFLICT, .fd = -1 };
+	struct call call = {
+		.conflict_exit_code = FLOCK_CONFLICT, .fd = -1, .argc = argc, .argv = argv
+	};
 	char *name = NULL;
 	bool is_done = false;
 	int code = read_words(&call, argc, argv, &is_done);

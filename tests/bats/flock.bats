@@ -65,6 +65,17 @@ says() {
 	assert_output --regexp "; try: rlock flock --verbose '$PWD/a b' -c 'cd / && COMMAND'\$"
 }
 
+@test "a line with an option of rlock gets the line of rlock that excludes this flock" {
+	hold_path a
+	run -64 on_other_machine rlock flock -n --max-run 10m a touch ran
+	assert_line --index 0 "flock: unrecognized option '--max-run'"
+	run -1 on_other_machine sh -c "${output##*try: }"
+	end_commands
+	run -64 rlock flock -w 10s -s b touch ran
+	run -0 sh -c "${output##*try: }"
+	assert file_exists ran
+}
+
 @test "-c runs a line with the user's shell, or with sh" {
 	printf '%s\n' '#!/bin/sh' 'echo "shell $*"' >shell
 	chmod +x shell
@@ -78,7 +89,8 @@ says() {
 	run -0 link/flock -V
 	assert_output --regexp '^flock from rlock [0-9.]+$'
 	says 0 'a b' '' link/flock -n a echo 'a b'
-	says 64 '' "flock: invalid file descriptor: 'run'" link/flock run
+	says 64 '' $'flock: invalid file descriptor: \'run\'\nrlock: a command is missing; try: rlock flock run COMMAND' link/flock run
+	says 64 '' $'flock: unrecognized option \'--foo\'\nTry \'flock --help\' for more information.' link/flock --foo a true
 }
 
 @test "rlock ends with its command, and the renewer holds the lock for leftover processes, running or stopped; not with -o" {
