@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "base/message.h"
 #include "base/print.h"
 #include "caller.h"
+#include "options/blanks.h"
+#include "options/hints.h"
 #include "options/opts.h"
 #include "options/load.h"
 #include "options/suggest.h"
@@ -83,7 +86,7 @@ static const char *find_mistyped_verb(const char *name)
 	struct nearest nearest = { .typed = name };
 
 	/* The verb of another program has another meaning: "set" is not sem. */
-	if (suggest_verb(name) != NULL)
+	if (hints_find_verb(name) != NULL)
 		return NULL;
 	for (size_t i = 0; i < verb_count; i++)
 		nearest_try(&nearest, verbs[i].name);
@@ -101,15 +104,14 @@ static const char *find_mistyped_verb(const char *name)
  * Report a word that is no verb. line: the corrected line; NULL: no correction is certain. why: a mistake in the rest of the
  * line; NULL: none is known.
  */
-static int report_no_verb(const char *name, const struct usage_line *line, const char *why)
+static int report_no_verb(const char *name, const char *line, const char *why)
 {
-	const char *hint = suggest_verb(name);
+	const char *hint = hints_find_verb(name);
 	char shown[USAGE_SHOWN_MAX];
 
 	(void)usage_show(name, shown);
 	if (line != NULL)
-		message_error("'%s' is not a verb; see 'rlock help', or try: %s", shown,
-			      line->text);
+		message_error("'%s' is not a verb; see 'rlock help', or try: %s", shown, line);
 	else if (why != NULL)
 		message_error("'%s' is not a verb; see 'rlock help': %s", shown, why);
 	else
@@ -135,7 +137,7 @@ static int help_on(const char *name, enum help_extent extent)
 	} else {
 		mistyped = find_mistyped_verb(name);
 		usage_line(&line, PLAIN("rlock help"), PLAIN(mistyped));
-		return report_no_verb(name, mistyped != NULL ? &line : NULL, NULL);
+		return report_no_verb(name, mistyped != NULL ? line.text : NULL, NULL);
 	}
 	return output_end(0);
 }
@@ -225,16 +227,77 @@ static bool is_of_flock(char **words, size_t count)
 }
 
 /*
- * Whether the word contains a whole line of words. After "#!/usr/bin/rlock" in the first line of a script, the kernel
- * passes the rest of that line as one word.
+ * Whether the word is the rest of the first line of the script, after "#!/usr/bin/rlock". The kernel passes that rest as one
+ * word, followed by the path of the script.
  */
-static bool is_of_script(const char *word)
+static bool is_of_script(const char *word, const char *script)
 {
-	char verb[16];
-	size_t len = strcspn(word, " \t");
+	char line[LINE_MAX];
+	FILE *file = fopen(script, "re");
+	bool is_read = file != NULL && fgets(line, sizeof(line), file) != NULL;
+	size_t len = is_read ? strcspn(line, "\r\n") : 0, word_len = strlen(word);
 
-	(void)snprintf(verb, sizeof(verb), "%.*s", (int)len, word);
-	return word[len] != '\0' && (verbs_find(verb) != NULL || strcmp(verb, "flock") == 0);
+	if (file != NULL)
+		(void)fclose(file);
+	while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+		len--;
+	return len >= word_len + 2 && strncmp(line, "#!", 2) == 0 &&
+	       memcmp(line + len - word_len, word, word_len) == 0;
+}
+
+#define PIECES_MAX 64
+
+/*
+ * Report a first word that is a verb with more words: of quotes around the line, of a web page, or of a script. False: it is
+ * something else.
+ */
+static bool report_one_word(int argc, char **argv)
+{
+	char *pieces[PIECES_MAX], *copy = strdup(argv[1]), **words = NULL;
+	size_t count = copy != NULL ? blanks_cut(copy, pieces, PIECES_MAX) : 0;
+	size_t more = (size_t)argc - 2;
+	const struct verb *verb = count > 0 && count <= PIECES_MAX ? verbs_find(pieces[0]) : NULL;
+	bool is_flock = count > 0 && strcmp(pieces[0], "flock") == 0, is_read = false;
+	char shown[USAGE_SHOWN_MAX], lines[SUGGESTION_LINES_MAX] = "";
+	struct suggestion suggestion;
+	struct usage_line line;
+	const char *odd;
+
+	if (verb == NULL && !is_flock) {
+		free(copy);
+		return false;
+	}
+	(void)usage_show(argv[1], shown);
+	if (more > 0 && is_of_script(argv[1], argv[2])) {
+		message_error(
+			"'%s' is one word; the first line of a script is #!/usr/bin/env -S rlock %s",
+			shown, shown);
+		free(copy);
+		return true;
+	}
+	/* A shell would read the word in another way than blanks_cut. */
+	if (is_flock || strpbrk(argv[1], SHELL_BYTES) != NULL) {
+		usage_line(&line, PLAIN("rlock"), PLAIN(shown), { NULL, argv + 2, more });
+		(void)snprintf(lines, sizeof(lines), "%s", line.text);
+	} else {
+		words = calloc(count + more + 1, sizeof(*words));
+	}
+	if (words != NULL) {
+		memcpy(words, pieces + 1, (count - 1) * sizeof(*words));
+		memcpy(words + count - 1, argv + 2, more * sizeof(*words));
+		is_read = correct(verb, words, count - 1 + more, &suggestion);
+		if (is_read)
+			suggestion_print(&suggestion, lines);
+	}
+	odd = blanks_find(argv[1]);
+	message_error("'%s' %s%s%s%s%s%s", shown, odd != NULL ? "contains " : "is one word",
+		      odd != NULL ? odd : "; leave out the quotes around it",
+		      words != NULL && !is_read && suggestion.is_wrong ? "; " : "",
+		      words != NULL && !is_read && suggestion.is_wrong ? suggestion.why : "",
+		      lines[0] != '\0' ? "; try: " : "", lines);
+	free(words);
+	free(copy);
+	return true;
 }
 
 /*
@@ -250,34 +313,34 @@ static int report_unknown_verb(int argc, char **argv)
 	bool is_name = argc > 2 && strcmp(argv[2], "--") == 0, is_certain, has_why = false;
 	size_t count = (size_t)argc;
 	struct suggestion suggestion;
-	char shown[USAGE_SHOWN_MAX];
+	char lines[SUGGESTION_LINES_MAX];
 
-	if (is_of_script(word)) {
-		message_error("'%s' is one word; the first line of a script is "
-			      "#!/usr/bin/env -S rlock %s",
-			      usage_show(word, shown), shown);
+	if (report_one_word(argc, argv))
 		return EXIT_USAGE;
-	}
-	if (suggest_verb(word) != NULL && !is_name)
+	if (hints_find_verb(word) != NULL && !is_name)
 		return report_no_verb(word, NULL, NULL);
 	/* The verb follows the name: "NAME status". */
 	if (verb == NULL && second != NULL) {
 		char *typed_verb = argv[2];
 
 		argv[2] = word;
-		if (correct(second, argv + 2, count - 2, &suggestion) && !suggestion.has_other &&
+		if (correct(second, argv + 2, count - 2, &suggestion) &&
+		    suggestion.other_is == NULL &&
 		    (suggestion.has_command || second->command != COMMAND_NEEDED))
-			return report_no_verb(word, &suggestion.line, NULL);
+			return report_no_verb(word, suggestion.line.text, NULL);
 		argv[2] = typed_verb;
 	}
 	if (mistyped != NULL && !is_name) {
 		is_certain = verb == NULL || correct(verb, argv + 2, count - 2, &suggestion);
 		has_why = !is_certain && suggestion.is_wrong;
-		if (verb == NULL)
+		if (verb == NULL) {
+			suggestion = (struct suggestion){ .has_line = true };
 			usage_line(&suggestion.line, PLAIN("rlock"),
 				   { mistyped, argv + 2, count - 2 });
+		}
 	} else if (has_descriptor(argv + 1, count - 1)) {
 		is_certain = true;
+		suggestion = (struct suggestion){ .has_line = true };
 		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
 	} else {
 		/*
@@ -288,8 +351,32 @@ static int report_unknown_verb(int argc, char **argv)
 			     suggestion.has_command && suggestion.name_count == 1;
 		has_why = suggestion.is_wrong && !suggestion.has_line && suggestion.has_command;
 	}
-	return report_no_verb(word, is_certain ? &suggestion.line : NULL,
-			      has_why ? suggestion.why : NULL);
+	if (is_certain)
+		suggestion_print(&suggestion, lines);
+	return report_no_verb(word, is_certain ? lines : NULL, has_why ? suggestion.why : NULL);
+}
+
+/* If the words are a line of flock, add that line; without a descriptor next to one of rlock that is certain. False: they are not. */
+static bool print_as_flock(char **words, size_t count, bool is_certain,
+			   struct suggestion *suggestion)
+{
+	bool has_both = is_certain && !has_descriptor(words, count);
+
+	if (!has_descriptor(words, count) && !is_of_flock(words, count))
+		return false;
+	usage_line(has_both ? &suggestion->other : &suggestion->line, PLAIN("rlock flock"),
+		   { NULL, words, count });
+	suggestion->other_is = has_both ? "as flock has it" : NULL;
+	return true;
+}
+
+static void report_order(const struct suggestion *suggestion, bool may_be_of_flock)
+{
+	char lines[SUGGESTION_LINES_MAX];
+
+	suggestion_print(suggestion, lines);
+	message_error("the verb comes first; see 'rlock help', or try: %s%s", lines,
+		      may_be_of_flock ? ", or for a line as flock has it: rlock flock" : "");
 }
 
 /*
@@ -306,7 +393,7 @@ static int report_option_first(int argc, char **argv)
 
 	if (count == 2 && mistyped != NULL) {
 		usage_line(&suggestion.line, PLAIN("rlock"), PLAIN(mistyped));
-		return report_no_verb(argv[1], &suggestion.line, NULL);
+		return report_no_verb(argv[1], suggestion.line.text, NULL);
 	}
 	/* "--" before the verb */
 	if (count > 2 && strcmp(argv[1], "--") == 0 && verbs_find(argv[2]) != NULL) {
@@ -321,15 +408,10 @@ static int report_option_first(int argc, char **argv)
 	is_certain =
 		correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
 			verb != NULL ? count - 2 : count - 1, &suggestion);
-	is_flock = is_flock || (verb == NULL && !is_certain && is_of_flock(argv + 1, count - 1));
-	if (is_flock)
-		usage_line(&suggestion.line, PLAIN("rlock flock"), { NULL, argv + 1, count - 1 });
+	if (verb == NULL || is_flock)
+		is_flock = print_as_flock(argv + 1, count - 1, is_certain, &suggestion);
 	if (is_certain || is_flock)
-		message_error("the verb comes first; see 'rlock help', or try: %s%s",
-			      suggestion.line.text,
-			      verb != NULL || is_flock
-				      ? ""
-				      : ", or for a line as flock has it: rlock flock");
+		report_order(&suggestion, verb == NULL && !is_flock);
 	else
 		message_error("the verb comes first; see 'rlock help'%s%s",
 			      suggestion.is_wrong ? ": " : "",
@@ -378,6 +460,7 @@ int main(int argc, char **argv)
 
 	os_title_setup(argc, argv);
 	signals_find();
+	usage_remember_shell();
 	if (!os_fill_standard_fds()) {
 		message_error("descriptor 0, 1 or 2 is closed, and cannot open / in its place: %s",
 			      strerror(errno));

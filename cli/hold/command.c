@@ -15,6 +15,7 @@
 
 #include "base/message.h"
 #include "hold/command.h"
+#include "options/blanks.h"
 #include "options/usage.h"
 #include "process_lock/hold_entry.h"
 #include "sys/file_read.h"
@@ -119,6 +120,30 @@ static size_t print_arguments(char *const *command, struct usage_line *out)
 	return operators;
 }
 
+#define PIECES_MAX 16
+
+/*
+ * Report a program whose name has a blank or an invisible character at which no shell has cut it. line: the command line up to the
+ * program. False: it has none.
+ */
+static bool report_odd_character(char *const *command, const char *shown, struct usage_line *line)
+{
+	const char *odd = blanks_find(command[0]);
+	char *pieces[PIECES_MAX], *text = odd != NULL ? strdup(command[0]) : NULL;
+	size_t count = text != NULL ? blanks_cut(text, pieces, PIECES_MAX) : 0;
+	bool is_read = count > 0 && count <= PIECES_MAX;
+
+	if (is_read) {
+		usage_line_add(line, &(struct line_part){ NULL, pieces, count });
+		usage_line_add(line,
+			       &(struct line_part){ NULL, command + 1, usage_count(command + 1) });
+		message_error_of_lock("%s: command not found: it contains %s; try: %s", shown, odd,
+				      line->text);
+	}
+	free(text);
+	return is_read;
+}
+
 /* Report that there is no such program. If the command needs a shell, show the command line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
@@ -134,6 +159,8 @@ static int report_not_found(const struct opts *opts)
 	usage_line(&line, PLAIN("rlock"), { opts->verb->name, opts->words, opts->word_count },
 		   PLAIN(opts->is_flock ? NULL : "--"));
 	usage_line(&word, { NULL, command, 1 });
+	if (report_odd_character(command, shown, &line))
+		return EXIT_NOT_FOUND;
 	if (is_for_shell(program)) {
 		size_t operators = print_arguments(command, &arguments);
 

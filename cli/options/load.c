@@ -13,6 +13,7 @@
 #include "options/argv.h"
 #include "options/config.h"
 #include "options/load.h"
+#include "options/notation.h"
 #include "options/passwords.h"
 #include "options/servers.h"
 #include "options/suggest.h"
@@ -143,26 +144,51 @@ static void see_other_variables(const struct opts *opts,
 }
 
 /*
+ * Print " VALUE" for a message, if it is right for the option, or is right in the notation of rlock. Else, and for a value that may
+ * be a secret, out is empty.
+ */
+static void print_right_value(const struct opt *opt, const char *value, char out[USAGE_SHOWN_MAX])
+{
+	char ours[DURATION_TEXT_MAX], why[RLOCK_ERROR_MAX];
+	struct opts unwanted = { 0 };
+
+	out[0] = '\0';
+	if (opt->type == TYPE_DURATION && notation_translate(value, ours))
+		value = ours;
+	if ((opt->type == TYPE_DURATION || opt->type == TYPE_NUMBER || opt->type == TYPE_CHOICE ||
+	     opt->type == TYPE_SIGNAL) &&
+	    table_store(&unwanted, opt, value, why) == RLOCK_OK)
+		(void)snprintf(out, USAGE_SHOWN_MAX, " %s", value);
+}
+
+/*
  * Warn of a variable that a user expects to replace an option, if that option is not given: without RLOCK_TIMEOUT the wait
  * would have no limit.
  */
 static void warn_of_variables(const struct opts *opts)
 {
-	char name[USAGE_SHOWN_MAX];
+	char name[USAGE_SHOWN_MAX], value[USAGE_SHOWN_MAX];
 
 	for (char **entry = environ; *entry != NULL; entry++) {
+		const struct opt *opt;
 		const char *option;
 
 		if (!is_unread(*entry, name))
 			continue;
 		option = suggest_same((unsigned)opts->verb->set, name + strlen(PREFIX));
-		if (option != NULL &&
-		    table_decided(opts, table_id(table_by_name(VERBS_ALL, option,
-							       strlen(option)))) == NULL)
+		if (option == NULL)
+			option = suggest_near((unsigned)opts->verb->set, name + strlen(PREFIX));
+		opt = option != NULL ? table_by_name(VERBS_ALL, option, strlen(option)) : NULL;
+		if (opt == NULL || table_decided(opts, table_id(opt)) != NULL)
+			continue;
+		print_right_value(opt, *entry + strcspn(*entry, "=") + 1, value);
+		if (opt->variable != NULL)
+			message_warning("%s is set, but rlock reads %s", name, opt->variable);
+		else
 			message_warning(
-				"%s is set, but rlock reads no such variable; give --%s, or a "
+				"%s is set, but rlock reads no such variable; give --%s%s, or a "
 				"line in the configuration file",
-				name, option);
+				name, option, value);
 	}
 }
 

@@ -171,3 +171,12 @@ bool notation_translate(const char *typed, char out[DURATION_TEXT_MAX])
 	memcpy(out, whole, sizeof(whole));
 	return true;
 }
+
+const char *notation_find(const char *word, char out[DURATION_TEXT_MAX])
+{
+	int64_t ms;
+
+	if (duration_parse(word, &ms))
+		return word;
+	return notation_translate(word, out) ? out : NULL;
+}

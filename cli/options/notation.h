@@ -15,4 +15,10 @@ bool notation_is_unit(const char *word);
  */
 bool notation_translate(const char *typed, char out[DURATION_TEXT_MAX]);
 
+/*
+ * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
+ * is no duration.
+ */
+const char *notation_find(const char *word, char out[DURATION_TEXT_MAX]);
+
 #endif

@@ -1,7 +1,7 @@
 /*
  * Find the first mistake in a command line: a wrong word, a wrong value, a missing part. Suggest the corrected line
  * only if its meaning is certain: correct one mistake, check again, and so on until the line is right. For words of
- * other programs, print a hint from a table instead. argv.c reads the line after this check.
+ * other programs, hints.c has what replaces them. argv.c reads the line after this check.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -14,220 +14,14 @@
 #include "base/choice.h"
 #include "base/message.h"
 #include "base/units.h"
+#include "options/blanks.h"
+#include "options/hints.h"
 #include "options/notation.h"
 #include "options/suggest.h"
 #include "options/table.h"
 #include "options/urls.h"
 #include "options/words.h"
 #include "sys/file_read.h"
-
-/* ---- the words of other programs ---- */
-
-#define READ_WHY "a shared lock is the verb read"
-#define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
-#define WAIT_WHY "how long to wait is --wait"
-#define LEASE_WHY "the new lease is --lease"
-#define PERMITS_WHY "the number of permits is --permits"
-#define SEM_WHY "for N holders at a time: sem --permits N NAME -- COMMAND"
-#define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
-#define OTHER_USER_WHY "another user is set by: -- sudo -u USER COMMAND"
-#define EMPTY_WHY " (was a variable empty?)"
-#define PASSWORD_WHY                                                                               \
-	"a password is read by --password-file or --password-command, or from REDISCLI_AUTH"
-
-/* Options of other programs, or of other verbs, and the option that replaces each of them in this verb. */
-static const struct hint {
-	const char *words; /* separated by '|' */
-	unsigned verbs;
-	enum opt_id instead; /* OPT_COUNT: no option replaces the words */
-	const char *why;
-} hints[] = {
-	{ "-s", VERBS_ACQUIRE, OPT_COUNT, READ_WHY ", and a signal to end COMMAND by --signal" },
-	{ "--shared|--read", VERBS_ACQUIRE, OPT_COUNT, READ_WHY },
-	{ "--write", VERBS_ACQUIRE, OPT_COUNT, "a write lock is the verb write" },
-	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, "a lock with a queue is the verb fair" },
-	{ "-e", VERBS_ACQUIRE, OPT_COUNT,
-	  "the exit code of a busy lock is -E, a variable is set by: -- env VAR=VALUE COMMAND, and " EXCLUSIVE_WHY },
-	{ "-x|--exclusive", VERBS_ACQUIRE, OPT_COUNT, EXCLUSIVE_WHY },
-	{ "-X", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
-	  "the exit code of a busy lock is 75 without it, or that of --conflict-exit-code" },
-	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, "COMMAND inherits no descriptor of rlock" },
-	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, "rlock has to stay, to renew the lock" },
-	{ "-c", VERBS_ACQUIRE, OPT_COUNT, "a line for a shell is a COMMAND: -- sh -c LINE" },
-	{ "-shell|--shell", VERBS_ACQUIRE, OPT_COUNT, "no shell reads COMMAND without it" },
-	{ "--command|--cmd|--exec", VERBS_ACQUIRE, OPT_COUNT, "a COMMAND stands after '--'" },
-	{ "--nb|--nonblock|--nonblocking|--non-blocking|--skip|--skip-if-locked", VERBS_ACQUIRE,
-	  OPT_NO_WAIT, "not to wait is --no-wait" },
-	{ "--timeout|-timeout", VERBS_ACQUIRE, OPT_WAIT,
-	  WAIT_WHY ", and how long COMMAND may run is --max-run" },
-	{ "--timeout", VERBS_STOP, OPT_WAIT, WAIT_WHY },
-	{ "-t|--grace", VERBS_STOP, OPT_COUNT,
-	  "how long COMMAND has to end is the --grace of the holder, and " WAIT_WHY },
-	{ "-try", VERBS_ACQUIRE, OPT_WAIT, WAIT_WHY },
-	{ "-W|--lock-timeout|--acquire-timeout|--max-wait", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT,
-	  WAIT_WHY },
-	{ "-N", VERBS_ACQUIRE, OPT_COUNT, "not to wait is -n, and the name is a word" },
-	{ "--try|--once", VERBS_ACQUIRE, OPT_NO_WAIT,
-	  "to try once is --no-wait, and for longer --wait" },
-	{ "--retry|--retries|--retry-lock|--tries|--attempts|--delay|--interval|--retry-delay",
-	  VERBS_ACQUIRE, OPT_WAIT, "rlock waits, and tries again by itself: how long is --wait" },
-	{ "-d|--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY },
-	{ "-b", VERBS_ACQUIRE, OPT_COUNT, BACKGROUND_WHY ", and " OTHER_USER_WHY },
-	{ "--become|--become-user|--runas", VERBS_ACQUIRE, OPT_COUNT, OTHER_USER_WHY },
-	{ "-C|--chdir|--cwd|--directory", VERBS_ACQUIRE, OPT_COUNT,
-	  "another directory is set by: -- env -C DIR COMMAND" },
-	{ "--rm|-i|-it|--interactive", VERBS_ACQUIRE, OPT_COUNT,
-	  "without it a lock is removed at the end, and COMMAND has the terminal" },
-	{ "-r", VERBS_ACQUIRE, OPT_COUNT, WAIT_WHY ", and the server is -u redis://HOST:PORT" },
-	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH, "to print it again and again is --watch" },
-	{ "-n|--no-wait", VERBS_STOP, OPT_COUNT,
-	  "not to wait for the release is --wait 0, and who would be asked is shown by: rlock status NAME" },
-	{ "--dry-run", VERBS_HOLD | VERBS_STOP, OPT_COUNT,
-	  "whether a lock is free, and who holds it, is shown by: rlock status NAME" },
-	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT, "the exit status is COMMAND's without it" },
-	{ "-pass-stdin", VERBS_ACQUIRE, OPT_COUNT, "COMMAND has the standard input without it" },
-	{ "-monitor-retry", VERBS_ACQUIRE, OPT_COUNT, "rlock repeats a renewal without it" },
-	{ "--foreground", VERBS_ACQUIRE, OPT_COUNT, "COMMAND stays in the foreground without it" },
-	{ "-p", VERBS_LOCK, OPT_COUNT,
-	  "the process is --pid, the time that COMMAND may run is --max-run, and a port is in the URL: -u redis://HOST:PORT" },
-	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
-	  "the exit code of a lock that is busy is --conflict-exit-code" },
-	{ "-j|--jobs|-P|--parallel|--max|--limit|--count|--quantity", VERBS_SEM, OPT_PERMITS,
-	  PERMITS_WHY },
-	{ "-p", VERBS_SEM, OPT_PERMITS,
-	  PERMITS_WHY ", and the server is -u redis://USER@HOST:PORT" },
-	{ "-j|--jobs|-P|--parallel|--quantity", VERBS_LOCK, OPT_COUNT, SEM_WHY },
-	{ "-f", VERBS_ACQUIRE, OPT_COUNT, SEM_WHY ", and to break a lock is unlock --force" },
-	{ "--id|--unit|--label|--resource|--lock|--lock-name|--lockfile|--lock-file|-L|-N",
-	  VERBS_NAMES, OPT_NAME, "the name is a word, or --name" },
-	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE,
-	  "the time from SIGTERM to SIGKILL is --grace" },
-	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
-	  "how long COMMAND may run is --max-run" },
-	{ "--keep|--min|--hold|--cooldown", VERBS_ACQUIRE, OPT_AT_LEAST,
-	  "how long the lock is kept at least is --at-least" },
-	{ "--env", VERBS_ACQUIRE, OPT_COUNT, "a variable is set by: -- env VAR=VALUE COMMAND" },
-	{ "--message|--comment|--description|--reason|--tag", VERBS_ACQUIRE, OPT_NOTE,
-	  "the text that status shows is --note" },
-	{ "--log-file|--logfile", VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_STOP, OPT_LOG,
-	  "the file is --log FILE" },
-	{ "--silent", VERBS_ALL, OPT_QUIET, "to print errors only is --quiet" },
-	{ "--debug|--trace", VERBS_ALL, OPT_VERBOSE, "to print each step is --verbose" },
-	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL, "the lease, which rlock renews, is --ttl" },
-	{ "--fencing|--token|-token", VERBS_ACQUIRE, OPT_FENCE, "a fencing token is --fence" },
-	{ "-f", VERBS_UNLOCK, OPT_FORCE, "to break a lock is --force" },
-	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
-	  "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
-	{ "--signal", VERBS_STOP, OPT_COUNT, "the signal is the --signal of the holder" },
-	{ "-t|--ttl|--for", VERBS_RENEW, OPT_LEASE, LEASE_WHY },
-	{ "--older|--older-than|--longer-than|--age", VERBS_LIST, OPT_HELD_FOR,
-	  "only locks that are held for a time are listed by --held-for" },
-	{ "-a|--all", VERBS_LIST, OPT_COUNT, "list has all locks without it" },
-	{ "--all", VERBS_STATUS, OPT_COUNT, "all locks are the verb list" },
-	{ "-a|--all|--remove-all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
-	  "each lock is given by its name: 'rlock list' shows them; one of another holder is broken by unlock --force" },
-	{ "-s|--short", VERBS_STATUS | VERBS_LIST, OPT_COUNT,
-	  "one line for each lock is: list, and the server is -u unix:///PATH" },
-	{ "-l|--long", VERBS_LIST, OPT_COUNT, "list has all columns without it" },
-	{ "-o|--output|--format|-j", VERBS_REPORT, OPT_JSON, "a JSON document is --json" },
-	{ "--fix", VERBS_CHECK, OPT_COUNT, "check changes nothing, and says what to do" },
-	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, "the file of authorities is --cacert" },
-	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
-	  "not to check the certificate is --insecure" },
-	{ "--database", VERBS_ALL, OPT_DB, "the number of the database is --db" },
-	{ "--host|-p|--port|--redis|--redis-url|--redis-host|--user|--username|--server|--addr|--endpoints|-http-addr",
-	  VERBS_ALL, OPT_URL, "the server is -u redis://USER@HOST:PORT" },
-	{ "-s", VERBS_ALL, OPT_COUNT, "the server is -u unix:///PATH" },
-	{ "--tls|--ssl", VERBS_ALL, OPT_URL, "TLS is -u rediss://HOST:PORT" },
-	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, PASSWORD_WHY },
-};
-#define HINT_COUNT (sizeof(hints) / sizeof(hints[0]))
-
-#define SEE_LIST "to see locks: list"
-#define SEE_STATUS "to see the holder of a lock: status NAME"
-
-#define SEE_CHECK "to see whether locks can be relied on here: check"
-#define FOR_A_TIME "to hold a lock for a time: lock --owner ID --lease 30s NAME"
-
-#define OPTION_MAX 64
-
-/* Verbs of other programs, and a hint on the verb that does the same here. */
-static const struct {
-	const char *words, *hint;
-} verb_hints[] = {
-	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
-	{ "top", SEE_LIST " --watch" },
-	{ "show|get|describe|inspect", SEE_LIST ", or status NAME" },
-	{ "info|look|st|stat|state|who|holder|holders|owner|ttl", SEE_STATUS },
-	{ "test|exists|locked|is-locked|is-held|is-free",
-	  "to see whether a lock is held: status NAME (1: not held)" },
-	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
-	{ "wait",
-	  "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND; to wait until a lock is free: run NAME -- true" },
-	{ "doctor|ping|health", SEE_CHECK },
-	{ "config|configure|init|setup",
-	  "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
-	{ "acquire|take|hold|set|setnx|put|new|create",
-	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME; " FOR_A_TIME },
-	{ "with|exec|job|start|mutex|elect|campaign",
-	  "to hold a lock while a command runs: run NAME -- COMMAND" },
-	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
-	{ "queue|fairlock|fair-lock",
-	  "to hold a lock first come, first served: fair NAME -- COMMAND" },
-	{ "shared|readlock|read-lock", "to hold a lock that readers share: read NAME -- COMMAND" },
-	{ "exclusive|writelock|write-lock|wrlock",
-	  "to hold a lock that excludes readers: write NAME -- COMMAND" },
-	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
-	{ "release|free|del|delete|rm|remove",
-	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
-	{ "break|steal|force-unlock|kill|terminate",
-	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
-	{ "restart|reload", "nothing starts COMMAND again; to have the holder end: stop NAME" },
-	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
-	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
-	{ "lease|grant", FOR_A_TIME ", which is extended by: renew --owner ID --lease 30s NAME" },
-	{ "extend|refresh|relock|touch|keepalive|keep-alive|expire|pexpire",
-	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
-};
-
-/*
- * The duration in our notation: the word itself, or out if the word has the notation of another program. NULL: the word
- * is no duration.
- */
-static const char *find_duration(const char *word, char out[DURATION_TEXT_MAX])
-{
-	int64_t ms;
-
-	if (duration_parse(word, &ms))
-		return word;
-	return notation_translate(word, out) ? out : NULL;
-}
-
-const char *suggest_verb(const char *typed)
-{
-	char ours[DURATION_TEXT_MAX];
-
-	/* Commands of Redis are often written in capitals. */
-	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
-		if (choice_find_any_case(verb_hints[i].words, typed) >= 0)
-			return verb_hints[i].hint;
-	if (!word_is_number(typed) && find_duration(typed, ours) != NULL)
-		return WAIT_WHY
-			", how long COMMAND may run --max-run: run --wait DUR NAME -- COMMAND";
-	return NULL;
-}
-
-/* The hint for an option, with or without "=VALUE". NULL: none. */
-static const struct hint *find_hint(unsigned verbs, const char *word)
-{
-	char option[OPTION_MAX];
-
-	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(word, "="), word);
-	for (size_t i = 0; i < HINT_COUNT; i++)
-		if ((hints[i].verbs & verbs) != 0 && choice_find(hints[i].words, option) >= 0)
-			return &hints[i];
-	return NULL;
-}
 
 /* ---- the option that was meant ---- */
 
@@ -258,10 +52,20 @@ const char *suggest_same(unsigned verbs, const char *name)
 	opt = table_by_name(verbs, typed + 2, strlen(typed + 2));
 	if (opt != NULL)
 		return opt->name;
-	hint = find_hint(verbs, typed);
+	hint = hints_find(verbs, typed, NULL);
 	if (hint != NULL && hint->instead != OPT_COUNT)
 		return opt_table[hint->instead].name;
 	return usage_is_password(typed + 2) ? opt_table[OPT_PASSWORD_FILE].name : NULL;
+}
+
+const char *suggest_near(unsigned verbs, const char *name)
+{
+	struct nearest nearest = { .typed = name };
+
+	for (size_t id = 0; id < OPT_COUNT; id++)
+		if ((opt_table[id].verbs & verbs) != 0)
+			nearest_try(&nearest, opt_table[id].name);
+	return nearest.word;
 }
 
 /* The longest option that is the first words of name, as in "wait-time". NULL: none. */
@@ -282,16 +86,13 @@ const char *suggest_option(unsigned verbs, const char *name)
 {
 	const char *same = suggest_same(verbs, name);
 	const struct opt *whole = NULL;
-	struct nearest nearest = { .typed = name };
+	const char *near = suggest_near(verbs, name);
 
 	if (same != NULL)
 		return same;
 	if (count_beginnings(verbs, name, &whole) == 1)
 		return whole->name;
-	for (size_t id = 0; id < OPT_COUNT; id++)
-		if ((opt_table[id].verbs & verbs) != 0)
-			nearest_try(&nearest, opt_table[id].name);
-	return nearest.word != NULL ? nearest.word : find_first_words(verbs, name);
+	return near != NULL ? near : find_first_words(verbs, name);
 }
 
 /* Print the names of the verbs. */
@@ -316,14 +117,18 @@ static void print_verbs(unsigned verbs, char out[OPTION_MAX])
 
 /* ---- a line while it is corrected ---- */
 
+#define EMPTY_WHY " (was a variable empty?)"
+#define DEFAULT_PORT ":6379" /* of mend_host */
 #define MENDS_MAX 12
-#define WORDS_MORE (2 * MENDS_MAX + 1)
+/* pieces of one word, into which it is cut at its blanks */
+#define PIECES_MAX 64
+#define WORDS_MORE (2 * MENDS_MAX + PIECES_MAX + 1)
+#define PREFIX_MAX 12
 
-/* The shell replaces it by its own pid, so it is printed without quotes. */
-static char own_pid[] = "$$";
+static char own_pid[USAGE_PID_MAX];
 static char any_name[] = "NAME", any_number[] = "N", any_command[] = "COMMAND", any_owner[] = "ID";
 static char option_pid[] = "--pid", option_owner[] = "--owner", option_permits[] = "--permits",
-	    option_url[] = "-u";
+	    option_url[] = "-u", option_max_run[] = "--max-run";
 static char option_sh[] = "sh", option_line[] = "-c";
 static char *template_command[] = { any_command, NULL };
 
@@ -337,11 +142,22 @@ struct line {
 	char *const *command; /* NULL: the line has no COMMAND */
 	/* array for a COMMAND that is cut from words */
 	char **command_room;
-	char *made[MENDS_MAX];
+	char *made[2 * MENDS_MAX];
 	size_t made_count;
 	bool has_marked_command;
 	/* another line is possible, without COMMAND and with --pid */
 	bool may_be_for_process;
+	/* words before those of COMMAND, as of "env VAR=VALUE COMMAND" */
+	char *prefix[PREFIX_MAX];
+	size_t prefix_count;
+	/* words before rlock, and after COMMAND; NULL: none */
+	const char *outer;
+	const char *last;
+	bool has_pieces;    /* a word was cut into several */
+	bool is_of_timeout; /* the line has options of timeout(1) */
+	/* which of two meanings of the line is printed; what the second one is for, NULL: there is only one */
+	enum { FIRST_READING, SECOND_READING } reading;
+	const char *second;
 };
 
 /*
@@ -381,7 +197,8 @@ __attribute__((format(printf, 2, 3))) static char *make(struct line *line, const
 	char *text = NULL;
 
 	va_start(args, format);
-	if (line->made_count < MENDS_MAX && vasprintf(&text, format, args) >= 0)
+	if (line->made_count < sizeof(line->made) / sizeof(line->made[0]) &&
+	    vasprintf(&text, format, args) >= 0)
 		line->made[line->made_count++] = text;
 	else
 		text = NULL;
@@ -459,47 +276,27 @@ static const char *after_dashes(const char *word)
 	return is_spoilt ? word : NULL;
 }
 
-#define WEB_SPACE "\u00a0" /* no-break space */
+/* Quotes of web pages, which no shell removes. */
+static const char *const quotes[] = { "“", "”", "„", "‟", "‘", "’", "‚", "«", "»", "‹", "›" };
 
-/*
- * What may surround a name by mistake: quotes of web pages, which no shell removes; blanks of web pages, of quoted words
- * and of files with CRLF.
- */
-static const struct mark {
-	const char *text;
-	const char *blank; /* NULL: a quote */
-} marks[] = {
-	{ "“", NULL },
-	{ "”", NULL },
-	{ "„", NULL },
-	{ "‘", NULL },
-	{ "’", NULL },
-	{ "«", NULL },
-	{ "»", NULL },
-	{ " ", "a blank" },
-	{ "\t", "a tab" },
-	{ "\r", "a carriage return" },
-	{ WEB_SPACE, "a no-break space" },
-};
-
-/* The mark at the start of the text, or at its end; NULL: none. */
-static const struct mark *find_mark(const char *text, size_t len, bool is_at_end)
+/* The length of the quote at the start of the text, or at its end; 0: none. */
+static size_t quote_len(const char *text, size_t len, bool is_at_end)
 {
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		size_t size = strlen(marks[i].text);
+	for (size_t i = 0; i < sizeof(quotes) / sizeof(quotes[0]); i++) {
+		size_t size = strlen(quotes[i]);
 
 		if (size <= len &&
-		    memcmp(is_at_end ? text + len - size : text, marks[i].text, size) == 0)
-			return &marks[i];
+		    memcmp(is_at_end ? text + len - size : text, quotes[i], size) == 0)
+			return size;
 	}
-	return NULL;
+	return 0;
 }
 
-static bool has_mark(const char *word)
+static bool has_quote(const char *word)
 {
 	size_t len = strlen(word);
 
-	return find_mark(word, len, false) != NULL || find_mark(word, len, true) != NULL;
+	return quote_len(word, len, false) > 0 || quote_len(word, len, true) > 0;
 }
 
 /* Whether the word is a duration or, after a number, a unit. */
@@ -507,7 +304,7 @@ static bool is_part_of_duration(const char *word, bool has_number)
 {
 	char ours[DURATION_TEXT_MAX];
 
-	return (has_number && notation_is_unit(word)) || find_duration(word, ours) != NULL;
+	return (has_number && notation_is_unit(word)) || notation_find(word, ours) != NULL;
 }
 
 /* Whether the word is a URL with a scheme of ours: https://a/b is a name. */
@@ -547,15 +344,6 @@ static bool is_program(const char *word)
 /* Programs that run the command after them. */
 #define COMMAND_RUNNERS                                                                            \
 	"sudo|doas|nice|ionice|chrt|taskset|env|nohup|timeout|time|setsid|stdbuf|strace|unshare"
-
-/* Whether the word is VARIABLE=VALUE. */
-static bool is_assignment(const char *word)
-{
-	size_t len =
-		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-
-	return len > 0 && word[len] == '=' && !isdigit((unsigned char)*word);
-}
 
 /* ---- a COMMAND without "--" before it ---- */
 
@@ -658,6 +446,35 @@ static size_t find_program_name(const struct line *line, bool *is_certain_out)
 }
 
 /*
+ * Whether the word was probably meant as "--": of dashes and other marks alone, after a name, and before a program. False also if
+ * the line has a "--".
+ */
+static bool is_separator(const struct line *line, size_t at)
+{
+	const char *word = line->words[at];
+
+	return may_have_command(line) && line->command == NULL && *word != '\0' &&
+	       word[strspn(word, "-=:~_")] == '\0' && at > 0 && at + 1 < line->count &&
+	       is_program(line->words[at + 1]);
+}
+
+/* The "--" in "--./job", "nightly--" and "nightly--./job". NULL: the word has none of these forms, or the line has a "--". */
+static const char *glued_dashes(const struct line *line, const char *word)
+{
+	const char *dashes = strstr(word, "--");
+
+	if (dashes == NULL || !may_have_command(line) || line->command != NULL)
+		return NULL;
+	if (dashes == word)
+		return strchr("./", word[2]) != NULL && strchr(word, '/') != NULL ? dashes : NULL;
+	return word[0] != '-' && (dashes[2] == '\0' || dashes[2] == '/' ||
+				  strncmp(dashes + 2, "./", 2) == 0 ||
+				  strncmp(dashes + 2, "../", 3) == 0)
+		       ? dashes
+		       : NULL;
+}
+
+/*
  * Returns the index where COMMAND begins in a line without "--", that is, of the word after the first name; or
  * line->count: there is no COMMAND. *is_certain_out: COMMAND cannot begin at another word.
  */
@@ -675,9 +492,11 @@ static size_t find_command(const struct line *line, bool *is_certain_out)
 	for (; words_next(&from, &word); before = word) {
 		const char *after = after_dashes(line->words[word.at]);
 
-		if (after != NULL && *after == '\0')
+		if ((after != NULL && *after == '\0') || is_separator(line, word.at))
 			return line->count;
-		if (after == NULL && !(word.kind == WORD_NAME && has_mark(word.value)) &&
+		if (after == NULL && glued_dashes(line, line->words[word.at]) == NULL &&
+		    !(word.kind == WORD_NAME &&
+		      (has_quote(word.value) || blanks_find(word.value) != NULL)) &&
 		    !is_part_of_option(line, &before, &word) && search_word(line, &word, &search))
 			break;
 	}
@@ -690,8 +509,8 @@ static bool is_no_command(const char *word)
 {
 	char ours[DURATION_TEXT_MAX];
 
-	return !can_run(word) && (is_assignment(word) || word_is_number(word) ||
-				  find_duration(word, ours) != NULL || strcmp(word, "-") == 0);
+	return !can_run(word) && (word_is_assignment(word) || word_is_number(word) ||
+				  notation_find(word, ours) != NULL || strcmp(word, "-") == 0);
 }
 
 /* Move the words from index at on into line->command. */
@@ -701,6 +520,46 @@ static void cut_command(struct line *line, size_t at)
 	line->command_room[line->count - at] = NULL;
 	line->command = line->command_room;
 	line->count = at;
+}
+
+/* Append words of COMMAND to those before it. False: there is no room for so many. */
+static bool append_words(struct line *line, char *const *words, size_t count)
+{
+	if (count > WORDS_MORE / 2)
+		return false;
+	memcpy(line->words + line->count, words, count * sizeof(*words));
+	line->count += count;
+	return true;
+}
+
+/*
+ * The options at the end of COMMAND may be for COMMAND or for rlock, if rlock has all of them. In the second reading, move them
+ * before "--".
+ */
+static void read_last_options(struct line *line)
+{
+	size_t count = usage_count(line->command), first = count;
+
+	for (size_t at = count; at-- > 1;) {
+		struct words from = { .verbs = line->set,
+				      .words = line->command + at,
+				      .count = count - at };
+		struct word word;
+		bool is_right = true;
+
+		while (is_right && words_next(&from, &word))
+			is_right = word.kind == WORD_OPTION && word.opt != &opt_table[OPT_HELP] &&
+				   !has_option(line, table_id(word.opt)) &&
+				   (word.opt->rival == 0 || !has_option(line, word.opt->rival));
+		if (is_right)
+			first = at;
+	}
+	if (first == count || line->command != line->command_room)
+		return;
+	line->second = "with these options for rlock";
+	if (line->reading == SECOND_READING &&
+	    append_words(line, line->command + first, count - first))
+		line->command_room[first] = NULL;
 }
 
 static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
@@ -724,7 +583,7 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 		(void)usage_show(line->words[at], shown);
 		(void)snprintf(
 			why + len, SUGGESTION_MAX - len,
-			is_assignment(shown)
+			word_is_assignment(shown)
 				? ", and '%s' is no command: a name is a word, a variable is set by: -- env VAR=VALUE COMMAND"
 				: ", and '%s' is no command: a process is --pid, a time --wait or --ttl",
 			shown);
@@ -744,6 +603,7 @@ static enum verdict mend_dashes(struct line *line, size_t at, bool is_certain,
 		replace(line, at, 0, option_sh, option_line);
 	}
 	cut_command(line, at);
+	read_last_options(line);
 	/* With a COMMAND, rlock itself is the process that holds the lock, so --pid is wrong. */
 	drop_option(line, OPT_PID);
 	line->may_be_for_process = true;
@@ -763,13 +623,17 @@ static enum verdict mend_words(struct line *line, size_t at, size_t span, char *
 	return MENDED;
 }
 
-/* Append words of COMMAND to those before it. False: there is no room for so many. */
-static bool append_words(struct line *line, char *const *words, size_t count)
+/* Put the words of text, and then value, before COMMAND. False: out of memory, or too many words. */
+static bool run_by(struct line *line, const char *text, char *value)
 {
-	if (count > WORDS_MORE / 2)
+	char *pieces[PREFIX_MAX], *copy = make(line, "%s", text);
+	size_t count = copy != NULL ? blanks_cut(copy, pieces, PREFIX_MAX) : 0;
+
+	if (count == 0 || line->prefix_count + count + 1 > PREFIX_MAX)
 		return false;
-	memcpy(line->words + line->count, words, count * sizeof(*words));
-	line->count += count;
+	memcpy(line->prefix + line->prefix_count, pieces, count * sizeof(*pieces));
+	line->prefix_count += count;
+	line->prefix[line->prefix_count++] = value;
 	return true;
 }
 
@@ -802,67 +666,115 @@ static enum verdict mend_dashed(struct line *line, const struct word *word,
 	return mend_words(line, word->at, 1, text);
 }
 
-/* Whether the word is more than two dashes, or "--" with the path of a COMMAND and without a blank between. */
-static bool has_wrong_dashes(const char *word)
-{
-	size_t dashes = strspn(word, "-");
-
-	return word[dashes] == '\0'
-		       ? dashes > 2
-		       : dashes == 2 && strchr("./", word[2]) != NULL && strchr(word, '/') != NULL;
-}
-
-/* Correct "---" to "--", and "--./job" to "-- ./job". */
-static enum verdict mend_wrong_dashes(struct line *line, const struct word *word,
+/*
+ * Put the "--" of the line at the place of the word, or of the dashes in it, from which on COMMAND begins. dashes: NULL for a whole
+ * word.
+ */
+static enum verdict mend_wrong_dashes(struct line *line, size_t at, const char *dashes,
 				      char why[SUGGESTION_MAX])
 {
-	char *text = line->words[word->at], shown[USAGE_SHOWN_MAX];
-	bool has_program = text[strspn(text, "-")] != '\0';
+	char *text = line->words[at], shown[USAGE_SHOWN_MAX], *name = NULL;
+	char *program = dashes != NULL ? (char *)dashes + 2 : NULL;
+	size_t len = dashes != NULL ? (size_t)(dashes - text) : 0;
 
 	(void)reject(why, MENDED,
-		     has_program ? "a blank is missing after '--' in '%s'" : "'%s' is not '--'",
+		     len > 0 ? "a blank is missing before '--' in '%s'"
+		     : program != NULL && program[strspn(program, "-")] != '\0'
+			     ? "a blank is missing after '--' in '%s'"
+			     : "'%s' is not '--'",
 		     usage_show(text, shown));
-	replace(line, word->at, 1, has_program ? text + 2 : NULL, NULL);
-	cut_command(line, word->at);
+	if (len > 0 && (name = make(line, "%.*s", (int)len, text)) == NULL)
+		return UNCERTAIN;
+	if (program != NULL && program[strspn(program, "-")] == '\0')
+		program = NULL;
+	replace(line, at, 1, name != NULL ? name : program, name != NULL ? program : NULL);
+	cut_command(line, at + (name != NULL ? 1 : 0));
 	line->has_marked_command = true;
 	return MENDED;
 }
 
-/*
- * Remove the marks around a name. A quote at one end alone is uncertain: the shell has cut a name at its blanks.
- */
-static enum verdict mend_marks(struct line *line, const struct word *word, char why[SUGGESTION_MAX])
+/* Remove the quotes around a name. A quote at one end alone is uncertain: the shell has cut a name at its blanks. */
+static enum verdict mend_quotes(struct line *line, const struct word *word,
+				char why[SUGGESTION_MAX])
 {
 	const char *name = word->value;
-	size_t len = strlen(name);
-	const struct mark *mark, *start = find_mark(name, len, false),
-				 *end = find_mark(name, len, true);
+	size_t len = strlen(name), size;
 	bool has_start = false, has_end = false;
 	char shown[USAGE_SHOWN_MAX];
 
-	for (; (mark = find_mark(name, len, false)) != NULL; len -= strlen(mark->text)) {
-		name += strlen(mark->text);
-		has_start = has_start || mark->blank == NULL;
+	for (; (size = quote_len(name, len, false)) > 0; len -= size) {
+		name += size;
+		has_start = true;
 	}
-	for (; (mark = find_mark(name, len, true)) != NULL; len -= strlen(mark->text))
-		has_end = has_end || mark->blank == NULL;
-	(void)usage_show(word->value, shown);
-	if (has_start || has_end)
-		(void)reject(
-			why, UNCERTAIN,
-			"'%s' has quotes of a web page, which a shell does not remove (--name has any name)",
-			shown);
-	else if (len == 0)
-		(void)reject(why, UNCERTAIN,
-			     "'%s' is a blank: does one follow the backslash at the end of a line?",
-			     shown);
-	else
-		(void)reject(why, UNCERTAIN, "'%s' %s %s (--name has any name)", shown,
-			     start != NULL ? "begins with" : "ends in",
-			     start != NULL ? start->blank : end->blank);
+	for (; (size = quote_len(name, len, true)) > 0; len -= size)
+		has_end = true;
+	(void)reject(
+		why, UNCERTAIN,
+		"'%s' has quotes of a web page, which a shell does not remove (--name has any name)",
+		usage_show(word->value, shown));
 	if (len == 0 || has_start != has_end)
 		return UNCERTAIN;
 	return mend_words(line, word->at, 1, make(line, "%.*s", (int)len, name));
+}
+
+/*
+ * Replace the word at index at by its pieces between blanks. A piece "--" ends the names and options. False: these are too many
+ * pieces, or none, or COMMAND would begin twice.
+ */
+static bool replace_by_pieces(struct line *line, size_t at)
+{
+	char *pieces[PIECES_MAX], *text = make(line, "%s", line->words[at]);
+	size_t count = text != NULL ? blanks_cut(text, pieces, PIECES_MAX) : 0, dashes = 0;
+
+	if (count == 0 || count > PIECES_MAX || line->has_pieces)
+		return false;
+	while (dashes < count && strcmp(pieces[dashes], "--") != 0)
+		dashes++;
+	if (dashes < count && (line->command != NULL || !may_have_command(line)))
+		return false;
+	line->has_pieces = count > 2;
+	memmove(line->words + at + count, line->words + at + 1,
+		(line->count - at - 1) * sizeof(*line->words));
+	memcpy(line->words + at, pieces, count * sizeof(*pieces));
+	line->count += count - 1;
+	if (dashes < count) {
+		cut_command(line, at + dashes + 1);
+		line->count--;
+		line->has_marked_command = true;
+	}
+	return true;
+}
+
+/* Cut a word at blanks of quotes, web pages and files with CRLF. */
+static enum verdict mend_blanks(struct line *line, const struct word *word,
+				char why[SUGGESTION_MAX])
+{
+	const char *text = line->words[word->at], *name = blanks_find(text);
+	char shown[USAGE_SHOWN_MAX];
+	size_t names = count_names(line, 0);
+
+	(void)usage_show(text, shown);
+	if (*text == ' ' && text[strspn(text, " ")] == '\0')
+		return reject(
+			why, UNCERTAIN,
+			"'%s' is a blank: does one follow the backslash at the end of a line?",
+			shown);
+	(void)reject(why, UNCERTAIN, "'%s' contains %s%s (--name has any name)", shown, name,
+		     strcmp(name, "a blank") == 0 ? ", after a backslash or in quotes"
+		     : strcmp(name, "a tab") == 0 ? ""
+		     : strcmp(name, "a carriage return") == 0
+			     ? ": does a file have line ends of Windows?"
+			     : ", perhaps of a web page");
+	if (text[strspn(text, "\t\r ")] == '\0') {
+		replace(line, word->at, 1, NULL, NULL);
+		return MENDED;
+	}
+	if (!replace_by_pieces(line, word->at))
+		return UNCERTAIN;
+	/* With "--" in the line, both pieces could be one name. */
+	return count_names(line, 0) > names && line->command != NULL && strchr(text, '-') == NULL
+		       ? UNCERTAIN
+		       : MENDED;
 }
 
 /*
@@ -899,6 +811,8 @@ static enum verdict mend_duration(struct line *line, const struct word *before,
 	size_t last = before->at + before->span - 1, len = value != NULL ? strlen(value) : 0;
 	char *text;
 
+	if (before->opt == NULL)
+		return UNCERTAIN;
 	if (value == NULL) {
 		(void)reject(why, UNCERTAIN, "--%s has its value after '=' (--name has any name)",
 			     before->opt->name);
@@ -985,7 +899,7 @@ static enum verdict check_number(const struct line *line, const char *name,
 	bool may_have_time = line->set == VERBS_STOP || line->set == VERBS_RENEW;
 	bool is_alone = count_names(line, 0) == 1;
 	char ours[DURATION_TEXT_MAX];
-	const char *time = find_duration(name, ours);
+	const char *time = notation_find(name, ours);
 	bool is_descriptor =
 		digits > 0 &&
 		(digits <= 2 || (digits <= 7 && fcntl((int)strtol(name, NULL, 10), F_GETFD) != -1));
@@ -1029,39 +943,31 @@ static enum verdict mend_comma(struct line *line, size_t at, char why[SUGGESTION
 	return MENDED;
 }
 
-/* Report a whole line in one word: quotes are around it, or its blanks are no-break spaces of a web page. */
-static enum verdict check_blanks(const struct line *line, const char *name,
-				 char why[SUGGESTION_MAX])
+/* Correct a whole line in one word: quotes are around it. */
+static enum verdict mend_whole_line(struct line *line, size_t at, char why[SUGGESTION_MAX])
 {
-	char shown[USAGE_SHOWN_MAX], plain[USAGE_SHOWN_MAX];
-	size_t verb_len = strlen(line->verb), len = 0;
-	bool is_web = strstr(name, WEB_SPACE) != NULL;
+	const char *name = line->words[at], *rest = name;
+	char shown[USAGE_SHOWN_MAX];
+	size_t verb_len = strlen(line->verb);
 
 	(void)usage_show(name, shown);
-	for (const char *from = shown; *from != '\0'; len++) {
-		bool is_space = strncmp(from, WEB_SPACE, strlen(WEB_SPACE)) == 0;
-
-		plain[len] = *from;
-		if (is_space)
-			plain[len] = ' ';
-		from += is_space ? strlen(WEB_SPACE) : 1;
-	}
-	plain[len] = '\0';
-	if (is_web)
-		return reject(why, UNCERTAIN,
-			      "'%s' has no-break spaces of a web page; with blanks: rlock %s %s",
-			      shown, line->verb, plain);
-	if (strstr(name, " -- ") == NULL)
-		return RIGHT;
 	/* The kernel passes all that follows the program in the first line of a script as one word. */
-	if (strncmp(name, line->verb, verb_len) == 0 && name[verb_len] == ' ')
-		return reject(
-			why, UNCERTAIN,
-			"'%s' is one word; the first line of a script is #!/usr/bin/env -S rlock %s",
-			shown, shown);
-	return reject(why, UNCERTAIN,
-		      "'%s' is one word; leave out the quotes around it: rlock %s %s", shown,
-		      line->verb, shown);
+	if (strncmp(name, line->verb, verb_len) == 0 && name[verb_len] == ' ') {
+		if (at + 1 < line->count)
+			return reject(
+				why, UNCERTAIN,
+				"'%s' is one word; the first line of a script is #!/usr/bin/env -S rlock %s",
+				shown, shown);
+		rest = name + verb_len + 1;
+	}
+	(void)reject(why, UNCERTAIN, "'%s' is one word; leave out the quotes around it", shown);
+	if (strpbrk(rest, SHELL_BYTES) != NULL && line->count == 1 && line->command == NULL)
+		return reject(why, UNCERTAIN,
+			      "'%s' is one word; leave out the quotes around it; try: rlock %s %s",
+			      shown, line->verb, shown + (rest - name));
+	line->words[at] = (char *)rest;
+	return strpbrk(rest, SHELL_BYTES) == NULL && replace_by_pieces(line, at) ? MENDED
+										 : UNCERTAIN;
 }
 
 /* Check the name of a lock to acquire for what is more often something else. */
@@ -1089,17 +995,43 @@ static enum verdict check_acquired_name(struct line *line, const struct word *wo
 			shown, name[len - 1]);
 	if (count_names(line, 0) == 1)
 		return RIGHT;
-	if (is_assignment(name) &&
-	    count_names(line, 0) > 1 + count_names(line, find_command(line, &is_certain)))
-		return reject(
+	if (word_is_assignment(name) &&
+	    count_names(line, 0) > 1 + count_names(line, find_command(line, &is_certain))) {
+		(void)reject(
 			why, UNCERTAIN,
 			"'%s' would be the name of a lock: a variable is set by: -- env %s COMMAND (--name has any name)",
 			shown, shown);
+		if (!run_by(line, "env", line->words[word->at]))
+			return UNCERTAIN;
+		replace(line, word->at, 1, NULL, NULL);
+		return MENDED;
+	}
 	return choice_find(COMMAND_RUNNERS, name) < 0
 		       ? RIGHT
 		       : reject(why, UNCERTAIN,
 				"'%s' would be the name of a lock: it runs COMMAND after '--', as in: -- %s COMMAND (--name has any name)",
 				name, name);
+}
+
+/* Whether the name is the duration of timeout(1), the longest run of COMMAND. */
+static bool is_run_limit(const struct line *line, const char *name)
+{
+	char ours[DURATION_TEXT_MAX];
+
+	return line->is_of_timeout && may_have_command(line) && notation_find(name, ours) != NULL &&
+	       count_names(line, 0) > 1 && !has_option(line, OPT_MAX_RUN);
+}
+
+static enum verdict mend_run_limit(struct line *line, size_t at, char why[SUGGESTION_MAX])
+{
+	char ours[DURATION_TEXT_MAX];
+	char *value = make(line, "%s", notation_find(line->words[at], ours));
+
+	(void)reject(why, UNCERTAIN, "how long COMMAND may run is --max-run");
+	if (value == NULL)
+		return UNCERTAIN;
+	replace(line, at, 1, option_max_run, value);
+	return MENDED;
 }
 
 static enum verdict check_name(struct line *line, const struct word *before,
@@ -1126,8 +1058,8 @@ static enum verdict check_name(struct line *line, const struct word *before,
 		replace(line, word->at, 1, option_url, name);
 		return MENDED;
 	}
-	if (check_blanks(line, name, why) != RIGHT)
-		return UNCERTAIN;
+	if (strstr(name, " -- ") != NULL && line->command == NULL)
+		return mend_whole_line(line, word->at, why);
 	if (strcmp(name, "-") == 0)
 		return reject(why, UNCERTAIN, "'-' is a name only by --name");
 	if (name != any_name && strcmp(name, any_name) == 0)
@@ -1139,6 +1071,8 @@ static enum verdict check_name(struct line *line, const struct word *before,
 		verdict = check_acquired_name(line, word, why);
 	if (verdict != RIGHT)
 		return verdict;
+	if (is_run_limit(line, name))
+		return mend_run_limit(line, word->at, why);
 	if (!is_part_of_option(line, before, word)) {
 		if (!is_number_of_permits(line, word))
 			return check_number(line, name, why) != RIGHT ? UNCERTAIN
@@ -1188,7 +1122,7 @@ static enum verdict mend_host(struct line *line, const struct word *word, char w
 	    has_option(line, OPT_URL) ||
 	    (line->need != COMMAND_NONE_BUT_PATTERN && count_names(line, 0) < 2))
 		return UNCERTAIN;
-	text = make(line, "redis://%s%s", host, strchr(host, ':') == NULL ? ":6379" : "");
+	text = make(line, "redis://%s%s", host, strchr(host, ':') == NULL ? DEFAULT_PORT : "");
 	if (text == NULL || !urls_is_right(text))
 		return UNCERTAIN;
 	replace(line, word->at, 2, option_url, text);
@@ -1223,6 +1157,224 @@ static bool mend_one_word(struct line *line, const struct word *word, char why[S
 	return true;
 }
 
+/* An option with a hint, as it stands in the line. */
+struct foreign {
+	const struct hint *hint;
+	size_t at, span;
+	char *value; /* NULL: none */
+	char *left;  /* the other letters of the word, as in "-nk"; NULL: none */
+};
+
+/* Take the value after the option, or the next word as the value. False: the option has no value. */
+static bool take_value(const struct line *line, struct foreign *foreign)
+{
+	const char *next = foreign->at + foreign->span < line->count
+				   ? line->words[foreign->at + foreign->span]
+				   : NULL;
+
+	if (foreign->value != NULL)
+		return *foreign->value != '\0';
+	if (next == NULL || *next == '\0' || (*next == '-' && next[1] != '\0'))
+		return false;
+	foreign->value = (char *)next;
+	foreign->span++;
+	return true;
+}
+
+/* Replace the option, with its value if that was taken, by first and second, of which each may be NULL. */
+static enum verdict replace_foreign(struct line *line, const struct foreign *foreign, char *first,
+				    char *second)
+{
+	size_t at = foreign->at;
+
+	replace(line, at, foreign->span, first, second);
+	if (foreign->left != NULL)
+		replace(line, at, 0, foreign->left, NULL);
+	return MENDED;
+}
+
+/* Replace the option by one of rlock. */
+static enum verdict use_option(struct line *line, struct foreign *foreign)
+{
+	const struct hint *hint = foreign->hint;
+	const struct opt *opt = &opt_table[hint->instead];
+	char *name, ours[DURATION_TEXT_MAX];
+
+	if (hint->otherwise != 0) {
+		line->second = "to limit COMMAND";
+		if (line->reading == SECOND_READING)
+			opt = &opt_table[hint->otherwise];
+	}
+	name = make(line, "--%s", opt->name);
+	if (name == NULL || has_option(line, table_id(opt)))
+		return UNCERTAIN;
+	if (opt->value != NULL && (opt->scope & OPTIONAL_VALUE) == 0) {
+		if (!take_value(line, foreign))
+			return UNCERTAIN;
+		if (hint->value == LIMIT_VALUE)
+			foreign->value += strlen(RUN_LIMIT);
+		if (opt->type == TYPE_DURATION) {
+			const char *duration = notation_find(foreign->value, ours);
+
+			foreign->value = duration != NULL ? make(line, "%s", duration) : NULL;
+		}
+		return foreign->value != NULL ? replace_foreign(line, foreign, name, foreign->value)
+					      : UNCERTAIN;
+	}
+	/* "--format json", "--format=json" */
+	if (foreign->value == NULL && foreign->at + 1 < line->count &&
+	    strcmp(line->words[foreign->at + 1], opt->name) == 0)
+		(void)take_value(line, foreign);
+	if (foreign->value != NULL && strcmp(foreign->value, opt->name) != 0 &&
+	    strcmp(foreign->value, "true") != 0)
+		return UNCERTAIN;
+	return replace_foreign(line, foreign, name, NULL);
+}
+
+/* Make COMMAND of the value: of one word, or of a line for a shell. */
+static enum verdict use_as_command(struct line *line, const struct foreign *foreign)
+{
+	size_t count = 0;
+
+	if (line->command != NULL)
+		return UNCERTAIN;
+	if (foreign->hint->text != NULL || strchr(foreign->value, ' ') != NULL) {
+		line->command_room[count++] = option_sh;
+		line->command_room[count++] = option_line;
+	}
+	line->command_room[count++] = foreign->value;
+	line->command_room[count] = NULL;
+	line->command = line->command_room;
+	line->has_marked_command = true;
+	return replace_foreign(line, foreign, NULL, NULL);
+}
+
+static enum verdict use_verb(struct line *line, const struct foreign *foreign)
+{
+	if (!line->is_plain)
+		return UNCERTAIN;
+	line->verb = foreign->hint->text;
+	line->need = COMMAND_OPTIONAL;
+	line->is_plain = false;
+	return replace_foreign(line, foreign, NULL, NULL);
+}
+
+/* Make a URL of the value, which may be one, or the path of a socket, or a host. */
+static enum verdict use_server(struct line *line, const struct foreign *foreign)
+{
+	char *url = make(line, "%s%s",
+			 is_url(foreign->value)   ? ""
+			 : *foreign->value == '/' ? "unix://"
+						  : "redis://",
+			 foreign->value);
+
+	if (url == NULL || strchr(url, '@') != NULL || has_option(line, OPT_URL) ||
+	    !urls_is_right(url))
+		return UNCERTAIN;
+	return replace_foreign(line, foreign, option_url, url);
+}
+
+/* Append the port to the URL of this line, if that has a host without one, or with the default port of mend_host. */
+static enum verdict use_port(struct line *line, const struct foreign *foreign)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (words_next(&from, &word)) {
+		size_t len = word.value != NULL ? strlen(word.value) : 0;
+		char *url;
+
+		if (word.opt != &opt_table[OPT_URL] || word.span != 2)
+			continue;
+		if (len > strlen(DEFAULT_PORT) &&
+		    strcmp(word.value + len - strlen(DEFAULT_PORT), DEFAULT_PORT) == 0)
+			len -= strlen(DEFAULT_PORT);
+		url = make(line, "%.*s:%s", (int)len, word.value, foreign->value);
+		if (url == NULL || !word_is_number(foreign->value) || !urls_is_right(url))
+			return UNCERTAIN;
+		line->words[word.at + 1] = url;
+		return replace_foreign(line, foreign, NULL, NULL);
+	}
+	return UNCERTAIN;
+}
+
+/* Correct an option with a hint. UNCERTAIN: the line is as it was, or is no line to print. */
+static enum verdict mend_foreign(struct line *line, struct foreign *foreign)
+{
+	const struct hint *hint = foreign->hint;
+	char *text;
+
+	line->is_of_timeout = line->is_of_timeout || hint->is_of_timeout;
+	switch (hint->remedy) {
+	case REPLACE:
+		return hint->instead != OPT_COUNT ? use_option(line, foreign) : UNCERTAIN;
+	case NO_LINE:
+		return UNCERTAIN;
+	case USE_VERB:
+		return use_verb(line, foreign);
+	case LEAVE_OUT:
+		return replace_foreign(line, foreign, NULL, NULL);
+	case PUT_LAST:
+		line->last = hint->text;
+		return replace_foreign(line, foreign, NULL, NULL);
+	default:
+		break;
+	}
+	if (!take_value(line, foreign))
+		return UNCERTAIN;
+	switch (hint->remedy) {
+	case AS_NAME:
+		return replace_foreign(line, foreign, foreign->value, NULL);
+	case AS_COMMAND:
+		return use_as_command(line, foreign);
+	case AS_PERMITS:
+		return mend_number(line, foreign->at, foreign->span, foreign->value);
+	case AS_SERVER:
+		return use_server(line, foreign);
+	case AS_PORT:
+		return use_port(line, foreign);
+	case RUN_BY:
+		return run_by(line, hint->text, foreign->value)
+			       ? replace_foreign(line, foreign, NULL, NULL)
+			       : UNCERTAIN;
+	default:
+		text = make(line, "%s%s", hint->text, foreign->value);
+		line->outer = text;
+		return text != NULL ? replace_foreign(line, foreign, NULL, NULL) : UNCERTAIN;
+	}
+}
+
+/*
+ * Find the hint for an unknown option. is_letter: only the letter of the word at which the reader has stopped. False: there is
+ * none.
+ */
+static bool find_foreign(struct line *line, const struct word *word, bool is_letter,
+			 struct foreign *out)
+{
+	char *text = line->words[word->at], *equals = strchr(text, '=');
+	const char *next = word->at + 1 < line->count ? line->words[word->at + 1] : NULL;
+	char letter[3] = { '-', word->letter, '\0' };
+	const char *at = is_letter ? strchr(text + 1, word->letter) : NULL;
+
+	*out = (struct foreign){ .at = word->at, .span = 1 };
+	if (!is_letter) {
+		out->value = equals != NULL ? equals + 1 : NULL;
+		out->hint = hints_find(line->set, text, next);
+		return out->hint != NULL;
+	}
+	/* The rest of the word is the value of its first letter. The last letter has the next word as its value. */
+	if (at == text + 1 && at[1] != '\0')
+		out->value = text + 2 + (text[2] == '=' ? 1 : 0);
+	out->hint = hints_find(line->set, letter, out->value != NULL ? out->value : next);
+	if (out->hint != NULL && at > text + 1)
+		out->left = make(line, "%.*s%s", (int)(at - text), text, at + 1);
+	else if (out->hint != NULL && out->value != NULL && out->hint->remedy == LEAVE_OUT) {
+		out->left = make(line, "-%s", out->value);
+		out->value = NULL;
+	}
+	return out->hint != NULL;
+}
+
 /*
  * Report an option that the verb does not have: of another verb, of another program, or mistyped.
  */
@@ -1230,33 +1382,34 @@ static enum verdict report_unknown(struct line *line, const struct word *word,
 				   char why[SUGGESTION_MAX])
 {
 	const char *text = line->words[word->at];
-	bool is_long = text[1] == '-';
+	bool is_long = text[1] == '-', has_hint;
 	char option[USAGE_SHOWN_MAX], letter[3] = { '-', word->letter, '\0' };
 	char shown[USAGE_SHOWN_MAX], verbs[OPTION_MAX];
-	const struct hint *hint;
 	const struct opt *other = NULL;
 	const char *suggested = NULL;
+	struct foreign foreign;
 
 	/* Cut "=VALUE" off. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(text, "="), text);
-	hint = find_hint(line->set, option);
+	has_hint = find_foreign(line, word, false, &foreign);
 	/* "-verbose" is a long option with one dash: look up the whole word, not its letters. */
-	if (hint == NULL && (is_long || strlen(option) > 3))
+	if (!has_hint && (is_long || strlen(option) > 3))
 		suggested = suggest_option(line->set, option + (is_long ? 2 : 1));
-	if (hint == NULL && suggested == NULL && !is_long) {
+	if (!has_hint && suggested == NULL && !is_long) {
 		(void)snprintf(option, sizeof(option), "%s", letter);
-		hint = find_hint(line->set, option);
+		has_hint = find_foreign(line, word, true, &foreign);
 	}
 	if (is_long || strlen(option) == 2)
 		other = find_of_other_verbs(option);
 	(void)usage_show(option, shown);
 	if (is_long && mend_one_word(line, word, why))
 		return MENDED;
-	if (hint == NULL && is_long && usage_is_password(option + 2))
+	if (!has_hint && is_long && usage_is_password(option + 2))
 		(void)reject(why, UNCERTAIN, "no such option '%s': " PASSWORD_WHY, shown);
-	else if (hint != NULL)
-		(void)reject(why, UNCERTAIN, "no such option '%s': %s", shown, hint->why);
-	else if (other != NULL) {
+	else if (has_hint) {
+		(void)reject(why, UNCERTAIN, "no such option '%s': %s", shown, foreign.hint->why);
+		return mend_foreign(line, &foreign);
+	} else if (other != NULL) {
 		print_verbs(other->verbs, verbs);
 		(void)reject(why, UNCERTAIN, "no such option '%s' of %s: it is one of %s", shown,
 			     line->verb, verbs);
@@ -1271,9 +1424,13 @@ static enum verdict report_unknown(struct line *line, const struct word *word,
 	return UNCERTAIN;
 }
 
-/* Whether the word is a long option with one dash, like "-wait" or "-wait=5". Read as letters, it is never right. */
+/*
+ * Whether the word is a long option with one dash, of rlock or of another program, like "-wait" or "-kill-after=5". Read as
+ * letters, it is never right.
+ */
 static bool has_one_dash(const struct line *line, const struct word *word)
 {
+	char option[OPTION_MAX];
 	const char *name;
 	size_t len;
 
@@ -1282,7 +1439,10 @@ static bool has_one_dash(const struct line *line, const struct word *word)
 		return false;
 	name = line->words[word->at] + 1;
 	len = strcspn(name, "=");
-	return len > 1 && table_by_name(line->set, name, len) != NULL;
+	(void)snprintf(option, sizeof(option), "--%s", name);
+	return len > 1 && (table_by_name(line->set, name, len) != NULL ||
+			   (len > 2 && hints_find(line->set, line->words[word->at], NULL) == NULL &&
+			    hints_find(line->set, option, NULL) != NULL));
 }
 
 static enum verdict mend_one_dash(struct line *line, const struct word *word,
@@ -1312,20 +1472,38 @@ static enum verdict report_value(struct line *line, const struct word *word,
 		       : UNCERTAIN;
 }
 
+/* Correct dashes, quotes and blanks that a shell or words.c reads in another way than they look. */
+static enum verdict mend_characters(struct line *line, const struct word *word,
+				    char why[SUGGESTION_MAX])
+{
+	const char *text = line->words[word->at], *dashes;
+
+	if (word->kind == WORD_OPTION)
+		return RIGHT;
+	if (after_dashes(text) != NULL)
+		return mend_dashed(line, word, why);
+	if (word->kind == WORD_NAME && has_quote(text))
+		return mend_quotes(line, word, why);
+	if (blanks_find(text) != NULL)
+		return mend_blanks(line, word, why);
+	if (word->kind != WORD_NAME && word->kind != WORD_UNKNOWN)
+		return RIGHT;
+	dashes = glued_dashes(line, text);
+	return dashes != NULL || is_separator(line, word->at)
+		       ? mend_wrong_dashes(line, word->at, dashes, why)
+		       : RIGHT;
+}
+
 static enum verdict check_word(struct line *line, const struct word *before,
 			       const struct word *word, char why[SUGGESTION_MAX])
 {
 	char shown[USAGE_SHOWN_MAX], letter[3] = { '-', word->letter, '\0' };
 	const char *text = line->words[word->at];
 	size_t len;
+	enum verdict verdict = mend_characters(line, word, why);
 
-	if (word->kind != WORD_OPTION && after_dashes(text) != NULL)
-		return mend_dashed(line, word, why);
-	if (word->kind == WORD_NAME && has_mark(text))
-		return mend_marks(line, word, why);
-	if (word->kind == WORD_UNKNOWN && may_have_command(line) && line->command == NULL &&
-	    has_wrong_dashes(text))
-		return mend_wrong_dashes(line, word, why);
+	if (verdict != RIGHT)
+		return verdict;
 	if (has_one_dash(line, word))
 		return mend_one_dash(line, word, why);
 	switch (word->kind) {
@@ -1333,7 +1511,8 @@ static enum verdict check_word(struct line *line, const struct word *before,
 		return check_name(line, before, word, why);
 	case WORD_OPTION:
 		/* "-timeout" can be read as -t with the value "imeout", so look for a hint first. */
-		if (word->letter != 0 && text[2] != '\0' && find_hint(line->set, text) != NULL)
+		if (word->letter != 0 && text[2] != '\0' &&
+		    hints_find(line->set, text, NULL) != NULL)
 			return report_unknown(line, word, why);
 		if (word->opt == &opt_table[OPT_NAME])
 			return check_text(line, word->value, why);
@@ -1393,11 +1572,14 @@ static enum verdict mend_dashes_place(struct line *line, char why[SUGGESTION_MAX
 	struct words from = words_of(line);
 	struct word word = { .kind = WORD_UNKNOWN };
 
-	if (count == 0 || !may_have_command(line) || command[0][0] != '-' || can_run(command[0]))
+	if (command == NULL || count == 0 || !may_have_command(line) || command[0][0] != '-' ||
+	    can_run(command[0]))
 		return RIGHT;
-	if (strcmp(command[0], "--") == 0) {
+	if (strcmp(command[0], "--") == 0 || strcmp(command[0], "-") == 0) {
 		line->command++;
-		return reject(why, MENDED, "'--' is given twice");
+		return reject(why, MENDED,
+			      command[0][1] != '\0' ? "'--' is given twice"
+						    : "'-' stands after '--'");
 	}
 	while (words_next(&from, &word))
 		;
@@ -1459,7 +1641,7 @@ static bool report_wrong_value(const struct line *line, char why[SUGGESTION_MAX]
 		struct opts unwanted = { 0 };
 
 		bool is_right = word.kind != WORD_OPTION || word.value == NULL ||
-				word.value == any_number || word.value == own_pid ||
+				word.value == any_number ||
 				table_store(&unwanted, word.opt, word.value, reason) == RLOCK_OK;
 
 		opts_free_urls(&unwanted);
@@ -1547,8 +1729,8 @@ static enum verdict mend_order(struct line *line, char why[SUGGESTION_MAX])
 	while (words_next(&from, &word))
 		;
 	/* Ask last whether COMMAND is a program, because that searches PATH, and each call comes here. */
-	if (usage_count(command) != 1 || word.kind != WORD_NAME || count_names(line, 0) != 1 ||
-	    !is_path_of_program(word.value) || is_program(command[0]))
+	if (command == NULL || usage_count(command) != 1 || word.kind != WORD_NAME ||
+	    count_names(line, 0) != 1 || !is_path_of_program(word.value) || is_program(command[0]))
 		return RIGHT;
 	(void)reject(why, MENDED,
 		     "'%s' is a program, and '%s' is none: the name stands before '--'",
@@ -1569,7 +1751,7 @@ static enum verdict find_name(struct line *line, char why[SUGGESTION_MAX])
 	if (find_taken_name(line, &taken))
 		return report_taken_name(line, &taken, why);
 	names = count_before_dashes(line->command);
-	if (names == 0 && (count < 2 || is_program(line->command[0])))
+	if (names == 0 && (line->command == NULL || count < 2 || is_program(line->command[0])))
 		return RIGHT;
 	(void)reject(why, UNCERTAIN, "%s needs the name of a lock before '--'", line->verb);
 	if (names > 0 && append_words(line, line->command, names)) {
@@ -1588,7 +1770,7 @@ static enum verdict check_command(struct line *line, char why[SUGGESTION_MAX])
 	const char *cause = line->command != NULL ? EMPTY_WHY : "";
 
 	if (usage_count(line->command) > 0 ||
-	    (line->command == NULL && line->need != COMMAND_NEEDED))
+	    (line->command == NULL && line->prefix_count == 0 && line->need != COMMAND_NEEDED))
 		return RIGHT;
 	line->command = template_command;
 	return line->need == COMMAND_NEEDED
@@ -1684,19 +1866,18 @@ static enum help_extent find_help(const struct line *line)
 
 static void print_line(const struct line *line, struct usage_line *out)
 {
-	usage_line(out, PLAIN("rlock"), PLAIN(line->verb));
-	for (size_t i = 0; i < line->count; i++)
-		usage_line_add(out,
-			       line->words[i] == own_pid
-				       ? &(const struct line_part)PLAIN(own_pid)
-				       : &(const struct line_part){ NULL, line->words + i, 1 });
-	if (line->command != NULL)
-		usage_line_add(out, &(const struct line_part){ "--", line->command,
-							       usage_count(line->command) });
+	bool has_prefix = line->prefix_count > 0;
+
+	usage_line(out, PLAIN(line->outer), PLAIN("rlock"),
+		   { line->verb, line->words, line->count },
+		   { line->command != NULL ? "--" : NULL, (char *const *)line->prefix,
+		     has_prefix ? line->prefix_count : 0 },
+		   { NULL, line->command, usage_count(line->command) }, PLAIN(line->last));
 }
 
 static bool line_init(struct line *line, const struct opts *opts)
 {
+	usage_own_pid(own_pid);
 	*line = (struct line){ .verb = opts->verb->name,
 			       .set = (unsigned)opts->verb->set,
 			       .need = opts->verb->command,
@@ -1743,10 +1924,50 @@ static bool print_for_process(const struct opts *opts, struct usage_line *out)
 	return is_right;
 }
 
+/* Whether an option is for a COMMAND, and the line has none. */
+static bool lacks_command(const struct line *line)
+{
+	struct words from = words_of(line);
+	struct word word;
+
+	while (line->command == NULL && words_next(&from, &word))
+		if (word.opt != NULL && (word.opt->scope & WITH_COMMAND) != 0)
+			return true;
+	return false;
+}
+
+/* Correct one mistake after the other. later: the mistake that cannot be corrected, if it is not the first one. */
+static enum verdict mend_line(struct line *line, char why[SUGGESTION_MAX],
+			      char later[SUGGESTION_MAX])
+{
+	enum verdict verdict = check_line(line, why);
+
+	for (int mends = 1; verdict == MENDED && mends < MENDS_MAX; mends++)
+		verdict = check_line(line, later);
+	return verdict == RIGHT && why[0] != '\0' && lacks_command(line) ? UNCERTAIN : verdict;
+}
+
+/* Print the line for the second meaning of the user's line. False: that line would be wrong. */
+static bool print_second(const struct opts *opts, struct usage_line *out)
+{
+	struct line line;
+	char why[SUGGESTION_MAX] = "", later[SUGGESTION_MAX];
+	bool is_right;
+
+	if (!line_init(&line, opts))
+		return false;
+	line.reading = SECOND_READING;
+	is_right = mend_line(&line, why, later) == RIGHT && !report_wrong_value(&line, why);
+	if (is_right)
+		print_line(&line, out);
+	line_free(&line);
+	return is_right;
+}
+
 bool suggestion_find(const struct opts *opts, struct suggestion *out)
 {
 	struct line line;
-	enum verdict verdict = RIGHT;
+	enum verdict verdict;
 	char later[SUGGESTION_MAX] = "";
 	size_t len;
 
@@ -1755,10 +1976,8 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 		return false;
 	out->help = find_help(&line);
 	if (out->help == HELP_NONE) {
-		verdict = check_line(&line, out->why);
-		out->is_wrong = verdict != RIGHT;
-		for (int mends = 1; verdict == MENDED && mends < MENDS_MAX; mends++)
-			verdict = check_line(&line, later);
+		verdict = mend_line(&line, out->why, later);
+		out->is_wrong = verdict != RIGHT || out->why[0] != '\0';
 		len = strlen(out->why);
 		/* A corrected mistake may uncover one that cannot be corrected. */
 		if (verdict == UNCERTAIN && later[0] != '\0')
@@ -1770,8 +1989,11 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 	}
 	if (out->has_line)
 		print_line(&line, &out->line);
-	if (out->has_line && line.may_be_for_process && opts->verb->command == COMMAND_OPTIONAL)
-		out->has_other = print_for_process(opts, &out->other);
+	if (out->has_line && line.may_be_for_process && opts->verb->command == COMMAND_OPTIONAL &&
+	    print_for_process(opts, &out->other))
+		out->other_is = "for a process";
+	else if (out->has_line && line.second != NULL && print_second(opts, &out->other))
+		out->other_is = line.second;
 	line_free(&line);
 	return true;
 }
@@ -1785,11 +2007,21 @@ bool suggestion_find_wrong_value(const struct opts *opts, char why[SUGGESTION_MA
 	return report_wrong_value(&line, why);
 }
 
+void suggestion_print(const struct suggestion *suggestion, char out[SUGGESTION_LINES_MAX])
+{
+	(void)snprintf(out, SUGGESTION_LINES_MAX, "%s%s%s%s%s", suggestion->line.text,
+		       suggestion->other_is != NULL ? ", or " : "",
+		       suggestion->other_is != NULL ? suggestion->other_is : "",
+		       suggestion->other_is != NULL ? ": " : "",
+		       suggestion->other_is != NULL ? suggestion->other.text : "");
+}
+
 int suggestion_report(const struct suggestion *suggestion)
 {
-	message_error("%s%s%s%s%s", suggestion->why, suggestion->has_line ? "; try: " : "",
-		      suggestion->has_line ? suggestion->line.text : "",
-		      suggestion->has_other ? ", or for a process: " : "",
-		      suggestion->has_other ? suggestion->other.text : "");
+	char lines[SUGGESTION_LINES_MAX] = "";
+
+	if (suggestion->has_line)
+		suggestion_print(suggestion, lines);
+	message_error("%s%s%s", suggestion->why, suggestion->has_line ? "; try: " : "", lines);
 	return EXIT_USAGE;
 }

@@ -16,10 +16,10 @@ struct suggestion {
 	bool has_line; /* line is set: the corrected line, which is certain */
 	struct usage_line line;
 	/*
-	 * other is set as well. Both add what is missing: line a "--" before a COMMAND; other --pid, so that all words
-	 * are names.
+	 * What other is for, if it is set: another line that may have been meant, as of "lock a b", which lacks a "--" before a
+	 * COMMAND, or --pid. NULL: there is no other line.
 	 */
-	bool has_other;
+	const char *other_is;
 	struct usage_line other;
 	size_t name_count; /* number of names */
 	/* the line has a COMMAND after "--", or one that is a program of this machine */
@@ -32,16 +32,20 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out);
 /* Whether an option in opts->words has a wrong value; print the first into why. argv_read reports it in another way. */
 bool suggestion_find_wrong_value(const struct opts *opts, char why[SUGGESTION_MAX]);
 
-/* Print why, and the corrected line, as one line by message_error. Returns EXIT_USAGE. */
+#define SUGGESTION_LINES_MAX 2200
+/* Print the corrected line, and the other one if there is one: "LINE, or for a process: LINE". */
+void suggestion_print(const struct suggestion *suggestion, char out[SUGGESTION_LINES_MAX]);
+
+/* Print why, and the corrected lines, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
 
 /* The option of these verbs with that name, or that replaces a word of another program: "TIMEOUT". NULL: none. */
 const char *suggest_same(unsigned verbs, const char *name);
 
+/* The option of these verbs with the most similar name; NULL: none is similar. */
+const char *suggest_near(unsigned verbs, const char *name);
+
 /* Guess which long option of these verbs a wrong name stands for; NULL: no option has a similar name. */
 const char *suggest_option(unsigned verbs, const char *name);
-
-/* A hint for a word that is a verb of another program; NULL: the word is not known. */
-const char *suggest_verb(const char *typed);
 
 #endif

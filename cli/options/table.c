@@ -293,10 +293,25 @@ static bool is_text(const struct opt *opt, const char *value)
 	return true;
 }
 
-/* Values that other programs take for their log. Refuse them: rlock would write a file of that name. */
-#define OTHER_LOGS                                                                                 \
-	"journald|journal|systemd|json|text|debug|info|warn|warning|error|stdout|true|yes|on|"     \
-	"false|no|off|none"
+/* Values that other programs take for their log, and a hint on each. Refuse them: rlock would write a file of that name. */
+static const struct {
+	const char *words, *hint;
+} other_logs[] = {
+	{ "json|text", "; the format is log-format" },
+	{ "journald|journal|systemd", "; journald has the lines of syslog" },
+	{ "stdout", "; standard output is COMMAND's" },
+	{ "false|no|off|none", "; there is no log without this option" },
+	{ "debug|info|warn|warning|error|true|yes|on", "" },
+};
+
+/* The hint for a value that other programs take for their log; NULL: it is the name of a file. */
+static const char *find_log_hint(const char *value)
+{
+	for (size_t i = 0; i < sizeof(other_logs) / sizeof(other_logs[0]); i++)
+		if (choice_find(other_logs[i].words, value) >= 0)
+			return other_logs[i].hint;
+	return NULL;
+}
 
 /* Words of other programs for a wait without a limit. */
 #define ENDLESS "-1|INF|Inf|infinite|infinity|forever|never|none|unlimited"
@@ -339,6 +354,7 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 			      char why[RLOCK_ERROR_MAX])
 {
 	void *field = (char *)opts + opt->field;
+	const char *hint;
 	int64_t number = 0;
 	bool is_right = true;
 
@@ -364,9 +380,10 @@ enum rlock_status table_store(struct opts *opts, const struct opt *opt, const ch
 		is_right = signals_parse(value, field);
 		break;
 	case TYPE_LOG:
-		if (choice_find(OTHER_LOGS, value) >= 0)
-			return value_reject(why, "not %s: ./%s is a file of that name",
-					    opt->expected, value);
+		hint = find_log_hint(value);
+		if (hint != NULL)
+			return value_reject(why, "not %s: ./%s is a file of that name%s",
+					    opt->expected, value, hint);
 		/* fall through */
 	case TYPE_TEXT:
 	case TYPE_LINE:

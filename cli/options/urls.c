@@ -114,7 +114,10 @@ static bool may_show_secret(const char *piece)
 static bool suggest_url(const char *piece, char *out, size_t size)
 {
 	char word[WORD_MAX];
-	size_t len = strcspn(piece, ":");
+	/* "redis//HOST" lacks the colon. */
+	const char *slashes = strstr(piece, "//");
+	size_t colon = strcspn(piece, ":"),
+	       len = slashes != NULL && slashes < piece + colon ? (size_t)(slashes - piece) : colon;
 	const char *rest = piece + len;
 	const struct scheme *scheme;
 	bool has_slashes = strncmp(rest, "://", 3) == 0, is_shown = !may_show_secret(piece);
@@ -133,8 +136,8 @@ static bool suggest_url(const char *piece, char *out, size_t size)
 	scheme = find_scheme(word);
 	if (scheme == NULL || *rest == '\0')
 		return false;
-	rest++;
-	if (has_slashes)
+	rest += len == colon ? 1 : 0;
+	if (has_slashes || len != colon)
 		rest += 2;
 	else if (strcmp(scheme->ours, "unix") != 0)
 		rest += strspn(rest, "/");
@@ -174,6 +177,31 @@ static const char *find_parameter_hint(const char *name, size_t len)
 	return NULL;
 }
 
+/* Print the URLs that commas or semicolons separate, with blanks. False: there is one URL, or one with a password. */
+static bool split_urls(const char *piece, char out[URL_MAX])
+{
+	bool has_more = false;
+
+	if (strlen(piece) >= URL_MAX || strchr(piece, '@') != NULL)
+		return false;
+	(void)snprintf(out, URL_MAX, "%s", piece);
+	for (char *at = strpbrk(out, ",;"); at != NULL; at = strpbrk(at + 1, ",;"))
+		if (strncmp(at + 1 + strcspn(at + 1, ",;:"), "://", 3) == 0) {
+			*at = ' ';
+			has_more = true;
+		}
+	return has_more;
+}
+
+/* Whether the URL has a list of hosts, and its scheme takes one host. */
+static bool has_hosts(const char *piece)
+{
+	const char *rest = strstr(piece, "://");
+
+	return rest != NULL && strchr(rest, ',') != NULL &&
+	       memchr(piece, '+', (size_t)(rest - piece)) == NULL;
+}
+
 /* Explain why the library refused a piece of the value: by its reason, unless another one is more probable. */
 static void explain(const char *value, const char *piece, const struct rlock_url_error *error,
 		    char why[RLOCK_ERROR_MAX])
@@ -181,6 +209,12 @@ static void explain(const char *value, const char *piece, const struct rlock_url
 	const char *suggested = NULL, *note = NULL;
 	char url[URL_MAX], shown[URL_MAX];
 	size_t len = error->reason_len;
+
+	if (split_urls(piece, url)) {
+		(void)snprintf(why, RLOCK_ERROR_MAX, "blanks separate several URLs; try: '%s'",
+			       rlock_escape(url, strlen(url), shown, sizeof(shown)));
+		return;
+	}
 
 	(void)snprintf(why, RLOCK_ERROR_MAX, "%s", error->why);
 	if (error->mistake == RLOCK_URL_MISTAKE_PARAMETER)
@@ -201,6 +235,10 @@ static void explain(const char *value, const char *piece, const struct rlock_url
 		rlock_url_hide_password(url);
 		(void)snprintf(why + len, RLOCK_ERROR_MAX - len, "; try: %s",
 			       rlock_escape(url, strlen(url), shown, sizeof(shown)));
+	} else if (has_hosts(piece)) {
+		(void)snprintf(
+			why, RLOCK_ERROR_MAX,
+			"a list of hosts is that of redis+cluster://HOST,HOST or redis+sentinel://HOST,HOST/SERVICE; blanks separate several URLs");
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/message.h"
 #include "lib/rlock.h"
@@ -200,6 +201,36 @@ static bool is_client_password(char *const *words, size_t index)
 	return false;
 }
 
+/* our parent and ourselves at the start; 0: not stored yet */
+static pid_t shell, first_process;
+
+void usage_remember_shell(void)
+{
+	/* 0: our parent is in another PID namespace */
+	shell = getppid() > 0 ? getppid() : 1;
+	first_process = getpid();
+}
+
+void usage_own_pid(char out[USAGE_PID_MAX])
+{
+	if (shell == 0)
+		usage_remember_shell();
+	(void)snprintf(out, USAGE_PID_MAX, "%d", (int)shell);
+}
+
+/*
+ * Whether the word is the pid in "--pid $$", which the shell has replaced. A shell may execute rlock as its last command: then the
+ * pid is that of rlock.
+ */
+static bool is_own_pid(const char *before, const char *word)
+{
+	char pid[USAGE_PID_MAX];
+
+	usage_own_pid(pid);
+	return strcmp(before, "--pid") == 0 &&
+	       (strcmp(word, pid) == 0 || strtol(word, NULL, 10) == (long)first_process);
+}
+
 void usage_line_add(struct usage_line *line, const struct line_part *part)
 {
 	char shown[USAGE_SHOWN_MAX];
@@ -210,6 +241,11 @@ void usage_line_add(struct usage_line *line, const struct line_part *part)
 		add_bytes(line, part->plain, strlen(part->plain));
 	}
 	for (size_t i = 0; i < part->count && !line->is_cut; i++) {
+		if (is_own_pid(line->before, part->words[i])) {
+			add_bytes(line, " $$", 3);
+			line->before[0] = '\0';
+			continue;
+		}
 		if (is_client_password(part->words, i))
 			(void)snprintf(shown, sizeof(shown), "***");
 		else

@@ -77,8 +77,15 @@ void usage_line_make(struct usage_line *line, const struct line_part *parts, siz
 			sizeof((const struct line_part[]){ __VA_ARGS__ }) /                        \
 				sizeof(struct line_part))
 
+/* Add a part. The pid of usage_own_pid, after --pid, is printed as "$$". */
 void usage_line_add(struct usage_line *line, const struct line_part *part);
 void usage_line_add_names(struct usage_line *line, const struct rlock_name *names, size_t count);
+
+#define USAGE_PID_MAX 16
+/* Store which process started this one. Call this before the first fork. */
+void usage_remember_shell(void);
+/* Print the pid of that process, which is usually the shell that the user types in. */
+void usage_own_pid(char out[USAGE_PID_MAX]);
 
 /* The number of words before the NULL; 0 if words is NULL. */
 size_t usage_count(char *const *words);

@@ -101,6 +101,14 @@ bool word_is_number(const char *word)
 	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
 
+bool word_is_assignment(const char *word)
+{
+	size_t len =
+		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+	return len > 0 && word[len] == '=' && !isdigit((unsigned char)*word);
+}
+
 bool words_next(struct words *from, struct word *out)
 {
 	const char *word;

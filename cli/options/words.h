@@ -46,6 +46,9 @@ struct words {
 /* Whether the word has digits only, at least one. */
 bool word_is_number(const char *word);
 
+/* Whether the word is VARIABLE=VALUE. */
+bool word_is_assignment(const char *word);
+
 /* Read the next name or option: "-nw5s" contains two options. False: no more words. */
 bool words_next(struct words *from, struct word *out);
 

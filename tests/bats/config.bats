@@ -60,10 +60,23 @@ with_test_etc() {
 	local not_read='is set, but rlock reads no such variable; give'
 	write_config "url = $SOCKET_URL"
 	run -0 --separate-stderr env RLOCK_TIMEOUT=5m RLOCK_HOST=h RLOCK_HOME=x rlock run a -- true
-	assert_equal "$stderr" "rlock: RLOCK_TIMEOUT $not_read --wait, or a line in the configuration file"
+	assert_equal "$stderr" "rlock: RLOCK_TIMEOUT $not_read --wait 5m, or a line in the configuration file"
+	run -0 --separate-stderr env RLOCK_TTL=1minute RLOCK_WIAT=5 RLOCK_GRACE=x rlock run a -- true
+	assert_equal "$(sort <<<"$stderr")" "rlock: RLOCK_GRACE $not_read --grace, or a line in the configuration file
+rlock: RLOCK_TTL $not_read --ttl 1m, or a line in the configuration file
+rlock: RLOCK_WIAT $not_read --wait 5, or a line in the configuration file"
 	RLOCK_WAIT=5m run -0 rlock run -w 9s a -- true
 	assert_output ''
 	RLOCK_WAIT=5m RLOCK_MODE=x run -0 rlock run -n a -- true
+	assert_output ''
+}
+
+@test "a variable named like RLOCK_URL is a warning that names RLOCK_URL, without its value, unless a server was given" {
+	unset RLOCK_CONFIG RLOCK_URL
+	RLOCK_URI=redis://:sEcReT@127.0.0.1:1 run -69 rlock run a -- true
+	assert_line --index 0 'rlock: RLOCK_URI is set, but rlock reads RLOCK_URL'
+	refute_output --partial sEcReT
+	RLOCK_URI=redis://127.0.0.1:1 run -0 rlock run -u "$SOCKET_URL" a -- true
 	assert_output ''
 }
 

@@ -77,19 +77,72 @@ load ../lib/usual
 		run --wait x touch ran
 		run x -- -n touch ran
 		run x touch -- -f ran
+		run x-- touch ran
+		run x - touch ran
+		run x -- touch ran
+		run x -- touch ran
+		run --unit=x touch ran
+		run -k 5 10m x -- touch ran
+		run -e FOO=1 x -- touch ran
+		run -j 3 x -- touch ran
+		run x touch ran -v
+		write --exclusive x touch ran
 	END
 	no_keys
 	refute file_exists ran
 	for line in 'run -w 5 min x -- touch ran' 'run a touch ran' "run –wait 5 a -- touch ran" 'mylock touch ran' 'run a, b -- touch ran' 'run a,b -- touch ran' \
 		'run “a” -- touch ran' 'a run -- touch ran' 'run a -- -w 5 touch ran' 'run -- a touch ran' 'run [-n] a -- touch ran' 'run a touch -- -f ran' \
-		'lock --pid $$ a ./job' 'lock --owner ci --lease 1h a ./job' 'run -n 3 a -- touch ran'; do
+		'lock --pid $$ a ./job' 'lock --owner ci --lease 1h a ./job' 'run -n 3 a -- touch ran' \
+		'run a-- touch ran' 'run a - touch ran' $'run a --\u00a0touch ran' $'run\u00a0a -- touch ran' 'run --unit=a touch ran' 'run -k 5 10m a -- touch ran' \
+		'run -e FOO=1 a -- touch ran' 'run -j 3 a -- touch ran' 'run -C . a touch ran' 'run -s KILL 10m a -- touch ran'; do
 		rm -f ran
+		redis flushall >/dev/null
 		# shellcheck disable=SC2086
 		run -64 rlock $line
 		corrected=${output##*try: }
 		run -0 sh -c "$corrected"
 		assert file_exists ran
 	done
+}
+
+@test "of options after a command without --, both meanings are shown, and each line does what it says" {
+	run -64 rlock run a ./report -v
+	assert_output --regexp "; try: rlock run a -- ./report -v, or with these options for rlock: rlock run a -v -- ./report\$"
+	printf '#!/bin/sh\necho "report $*"\n' >report
+	chmod +x report
+	run -0 rlock run a -- ./report -v
+	assert_output 'report -v'
+	run -0 --separate-stderr rlock run a -v -- ./report
+	assert_output 'report '
+	assert_regex "$stderr" 'acquired'
+}
+
+@test "a script whose first line lacks env -S gets the right first line; without a script the quotes are the mistake" {
+	printf '#!%s run -n job -- sh\ntouch ran\n' "$(command -v rlock)" >script
+	chmod +x script
+	run -64 ./script
+	assert_one_line "^rlock: 'run -n job -- sh' is one word; the first line of a script is #!/usr/bin/env -S rlock run -n job -- sh\$"
+	run -64 rlock 'run -n job -- touch ran'
+	refute file_exists ran
+	run -0 sh -c "${output##*try: }"
+	assert file_exists ran
+}
+
+@test "a line for another shell has --pid \$\$, not the pid of this one" {
+	run -64 sh -c 'rlock lokc --pid $$ a; exit $?'
+	assert_output --regexp 'try: rlock lock --pid \$\$ a$'
+	run -64 sh -c 'exec rlock lokc --pid $$ a'
+	assert_output --regexp 'try: rlock lock --pid \$\$ a$'
+	run -64 rlock lokc --pid 1 a
+	assert_output --regexp 'try: rlock lock --pid 1 a$'
+}
+
+@test "a command that was not found because of a character of a web page or of Windows is shown without it" {
+	run -127 rlock run a -- $'touch\r' ran
+	assert_output --regexp 'command not found: it contains a carriage return; try: rlock run a -- touch ran$'
+	run -127 rlock run a -- $'touch\u00a0ran'
+	run -0 sh -c "${output##*try: }"
+	assert file_exists ran
 }
 
 @test "a name that looks like an option or a URL is accepted with --name" {

@@ -1,0 +1,266 @@
+/*
+ * Words of other programs, verbs and options, and what to type instead: tables, with a row for each meaning of a word. suggest.c
+ * makes the corrected line.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/choice.h"
+#include "options/hints.h"
+#include "options/notation.h"
+#include "options/words.h"
+#include "sys/signals.h"
+
+#define READ_WHY "a shared lock is the verb read"
+#define EXCLUSIVE_WHY "a lock is exclusive without it, but for the verb read"
+#define SEM_WHY "for N holders at a time: sem --permits N NAME -- COMMAND"
+#define BACKGROUND_WHY "to have COMMAND in the background, the shell has '&' at the end of the line"
+#define OTHER_USER_WHY "another user is set by: -- sudo -u USER COMMAND"
+
+#define TWO_TIMES_WHY WAIT_WHY ", and how long COMMAND may run is --max-run"
+#define KILL_WHY "the time from SIGTERM to SIGKILL is --grace"
+#define SERVER_WHY "the server is -u redis://USER@HOST:PORT"
+#define VARIABLE_WHY "a variable is set by: -- env VAR=VALUE COMMAND"
+#define LEAVE_CLOSE "COMMAND inherits no descriptor of rlock"
+
+/* The first row with the word, the verb and the class of the value counts. */
+static const struct hint hints[] = {
+	{ "-s", VERBS_ACQUIRE, OPT_SIGNAL,
+	  .why = "a signal to end COMMAND is --signal, and " READ_WHY, .value = SIGNAL_VALUE,
+	  .is_of_timeout = true },
+	{ "-s", VERBS_ACQUIRE, OPT_COUNT, .why = "the server is -u unix:///PATH, and " READ_WHY,
+	  AS_SERVER, .value = PATH_VALUE },
+	{ "-s", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = READ_WHY ", and a signal to end COMMAND by --signal", USE_VERB, "read" },
+	{ "--shared|--read", VERBS_ACQUIRE, OPT_COUNT, .why = READ_WHY, USE_VERB, "read" },
+	{ "--write", VERBS_ACQUIRE, OPT_COUNT, .why = "a write lock is the verb write", USE_VERB,
+	  "write" },
+	{ "--fair", VERBS_ACQUIRE, OPT_COUNT, .why = "a lock with a queue is the verb fair",
+	  USE_VERB, "fair" },
+	{ "-e", VERBS_ACQUIRE, OPT_COUNT, .why = VARIABLE_WHY, RUN_BY, "env", VARIABLE_VALUE },
+	{ "-e", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
+	  .why = "the exit code of a busy lock is -E, and " EXCLUSIVE_WHY, .value = NUMBER_VALUE },
+	{ "-e", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "the exit code of a busy lock is -E, a variable is set by: -- env VAR=VALUE COMMAND, and " EXCLUSIVE_WHY,
+	  LEAVE_OUT },
+	{ "-x|--exclusive", VERBS_ACQUIRE, OPT_COUNT, .why = EXCLUSIVE_WHY, LEAVE_OUT },
+	{ "-X", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
+	  .why = "the exit code of a busy lock is 75 without it, or that of --conflict-exit-code",
+	  NO_LINE },
+	{ "-o|--close", VERBS_ACQUIRE, OPT_COUNT, .why = LEAVE_CLOSE, LEAVE_OUT },
+	{ "-F|--no-fork", VERBS_ACQUIRE, OPT_COUNT, .why = "rlock has to stay, to renew the lock",
+	  LEAVE_OUT },
+	{ "-c", VERBS_ACQUIRE, OPT_COUNT, .why = "a line for a shell is a COMMAND: -- sh -c LINE",
+	  AS_COMMAND, "sh -c" },
+	{ "-shell|--shell", VERBS_ACQUIRE, OPT_COUNT, .why = "no shell reads COMMAND without it",
+	  LEAVE_OUT },
+	{ "--command|--cmd|--exec", VERBS_ACQUIRE, OPT_COUNT, .why = "a COMMAND stands after '--'",
+	  AS_COMMAND },
+	{ "--nb|--nonblock|--nonblocking|--non-blocking|--skip|--skip-if-locked", VERBS_ACQUIRE,
+	  OPT_NO_WAIT, .why = "not to wait is --no-wait" },
+	{ "--timeout|-timeout", VERBS_ACQUIRE, OPT_WAIT, .why = TWO_TIMES_WHY,
+	  .otherwise = OPT_MAX_RUN },
+	{ "--timeout", VERBS_STOP, OPT_WAIT, .why = WAIT_WHY },
+	{ "-t|--grace", VERBS_STOP, OPT_COUNT,
+	  .why = "how long COMMAND has to end is the --grace of the holder, and " WAIT_WHY },
+	{ "-try", VERBS_ACQUIRE, OPT_WAIT, .why = WAIT_WHY },
+	{ "-W|--lock-timeout|--acquire-timeout|--max-wait", VERBS_ACQUIRE | VERBS_STOP, OPT_WAIT,
+	  .why = WAIT_WHY },
+	{ "-N", VERBS_ACQUIRE, OPT_COUNT, .why = "not to wait is -n, and the name is a word" },
+	{ "--try|--once", VERBS_ACQUIRE, OPT_NO_WAIT,
+	  .why = "to try once is --no-wait, and for longer --wait" },
+	{ "--retry|--retries|--retry-lock|--tries|--attempts|--delay|--interval|--retry-delay",
+	  VERBS_ACQUIRE, OPT_WAIT,
+	  .why = "rlock waits, and tries again by itself: how long is --wait", NO_LINE },
+	{ "-d|--detach|--background|--daemon", VERBS_ACQUIRE, OPT_COUNT, .why = BACKGROUND_WHY,
+	  PUT_LAST, "&" },
+	{ "-b", VERBS_ACQUIRE, OPT_COUNT, .why = BACKGROUND_WHY ", and " OTHER_USER_WHY },
+	{ "--become", VERBS_ACQUIRE, OPT_COUNT, .why = OTHER_USER_WHY },
+	{ "--become-user|--runas|--run-as", VERBS_ACQUIRE, OPT_COUNT, .why = OTHER_USER_WHY, RUN_BY,
+	  "sudo -u" },
+	{ "-C|--chdir|--cwd|--directory|--workdir|--working-directory", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "another directory is set by: -- env -C DIR COMMAND", RUN_BY, "env -C" },
+	{ "--rm|-i|-it|-ti|-tty|--interactive", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "without it a lock is removed at the end, and COMMAND has the terminal",
+	  LEAVE_OUT },
+	{ "-r", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = WAIT_WHY ", and the server is -u redis://HOST:PORT" },
+	{ "-I|-i{}", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "rlock reads no arguments from the standard input, but xargs does", PUT_FIRST,
+	  "xargs -I" },
+	{ "-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH,
+	  .why = "to print it again and again is --watch" },
+	{ "-n|--no-wait", VERBS_STOP, OPT_COUNT,
+	  .why = "not to wait for the release is --wait 0, and who would be asked is shown by: rlock status NAME" },
+	{ "--dry-run", VERBS_HOLD | VERBS_STOP, OPT_COUNT,
+	  .why = "whether a lock is free, and who holds it, is shown by: rlock status NAME" },
+	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "the exit status is COMMAND's without it", LEAVE_OUT },
+	{ "-pass-stdin", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "COMMAND has the standard input without it", LEAVE_OUT },
+	{ "-monitor-retry", VERBS_ACQUIRE, OPT_COUNT, .why = "rlock repeats a renewal without it" },
+	{ "--foreground|--preserve-status", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "COMMAND stays in the foreground, and the exit status is its own, without it",
+	  LEAVE_OUT, .is_of_timeout = true },
+	{ "-p|--property", VERBS_LOCK, OPT_MAX_RUN, .why = "how long COMMAND may run is --max-run",
+	  .value = LIMIT_VALUE },
+	{ "-p|--property", VERBS_LOCK, OPT_COUNT,
+	  .why = "a property of a unit is set by: -- systemd-run --scope -p NAME=VALUE COMMAND",
+	  RUN_BY, "systemd-run --scope -p", VARIABLE_VALUE },
+	{ "-p", VERBS_LOCK, OPT_COUNT,
+	  .why = "the process is --pid, the time that COMMAND may run is --max-run, and a port is in the URL: -u redis://HOST:PORT",
+	  AS_PORT },
+	{ "--exit-code", VERBS_ACQUIRE, OPT_CONFLICT_EXIT_CODE,
+	  .why = "the exit code of a lock that is busy is --conflict-exit-code" },
+	{ "-j|--jobs|-P|--parallel|--max|--limit|--count|--quantity", VERBS_SEM, OPT_PERMITS,
+	  .why = PERMITS_WHY },
+	{ "-p", VERBS_SEM, OPT_PERMITS,
+	  .why = PERMITS_WHY ", and the server is -u redis://USER@HOST:PORT", NO_LINE },
+	{ "-j|--jobs|-P|--parallel|--quantity", VERBS_LOCK, OPT_COUNT, .why = SEM_WHY, AS_PERMITS },
+	{ "-f", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = SEM_WHY ", and to break a lock is unlock --force" },
+	{ "--id|--unit|--label|--resource|--lock|--lock-name|--lockfile|--lock-file|-L|-N",
+	  VERBS_NAMES, OPT_NAME, .why = "the name is a word, or --name", AS_NAME },
+	{ "-k|--kill-after", VERBS_ACQUIRE, OPT_GRACE, .why = KILL_WHY, .is_of_timeout = true },
+	{ "--max-time|--time-limit|--max-runtime", VERBS_ACQUIRE, OPT_MAX_RUN,
+	  .why = "how long COMMAND may run is --max-run" },
+	{ "--keep|--min|--hold|--cooldown", VERBS_ACQUIRE, OPT_AT_LEAST,
+	  .why = "how long the lock is kept at least is --at-least" },
+	{ "--env|--setenv", VERBS_ACQUIRE, OPT_COUNT, .why = VARIABLE_WHY, RUN_BY, "env" },
+	{ "--message|--comment|--description|--reason|--tag", VERBS_ACQUIRE, OPT_NOTE,
+	  .why = "the text that status shows is --note" },
+	{ "--log-file|--logfile", VERBS_ACQUIRE | VERBS_UNLOCK | VERBS_STOP, OPT_LOG,
+	  .why = "the file is --log FILE" },
+	{ "--silent", VERBS_ALL, OPT_QUIET, .why = "to print errors only is --quiet" },
+	{ "--debug|--trace", VERBS_ALL, OPT_VERBOSE, .why = "to print each step is --verbose" },
+	{ "--expire|--px|--ex", VERBS_ACQUIRE, OPT_TTL,
+	  .why = "the lease, which rlock renews, is --ttl", NO_LINE },
+	{ "--fencing|--token|-token", VERBS_ACQUIRE, OPT_FENCE,
+	  .why = "a fencing token is --fence" },
+	{ "-f", VERBS_UNLOCK, OPT_FORCE, .why = "to break a lock is --force" },
+	{ "-f|--force|-9|-KILL|-s", VERBS_STOP, OPT_COUNT,
+	  .why = "stop asks the holder to end, and SIGKILL follows by itself; to break a lock is unlock --force" },
+	{ "--signal", VERBS_STOP, OPT_COUNT, .why = "the signal is the --signal of the holder" },
+	{ "-t|--ttl|--for", VERBS_RENEW, OPT_LEASE, .why = LEASE_WHY, NO_LINE },
+	{ "--older|--older-than|--longer-than|--age", VERBS_LIST, OPT_HELD_FOR,
+	  .why = "only locks that are held for a time are listed by --held-for" },
+	{ "-a|-A|--all|--all-namespaces", VERBS_LIST, OPT_COUNT,
+	  .why = "list has all locks without it", LEAVE_OUT },
+	{ "--all", VERBS_STATUS, OPT_COUNT, .why = "all locks are the verb list" },
+	{ "-a|--all|--remove-all", VERBS_UNLOCK | VERBS_STOP, OPT_COUNT,
+	  .why = "each lock is given by its name: 'rlock list' shows them; one of another holder is broken by unlock --force" },
+	{ "-s|--short", VERBS_STATUS | VERBS_LIST, OPT_COUNT,
+	  .why = "one line for each lock is: list, and the server is -u unix:///PATH" },
+	{ "-l|--long", VERBS_LIST, OPT_COUNT, .why = "list has all columns without it", LEAVE_OUT },
+	{ "-o|--output|--format|-j", VERBS_REPORT, OPT_JSON, .why = "a JSON document is --json" },
+	{ "--fix", VERBS_CHECK, OPT_COUNT, .why = "check changes nothing, and says what to do" },
+	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, .why = "the file of authorities is --cacert" },
+	{ "--tls-skip-verify", VERBS_ALL, OPT_INSECURE,
+	  .why = "not to check the certificate is --insecure" },
+	{ "--database", VERBS_ALL, OPT_DB, .why = "the number of the database is --db" },
+	{ "--host|--redis|--redis-url|--redis-host|--server|--addr|--endpoints|-http-addr",
+	  VERBS_ALL, OPT_URL, .why = SERVER_WHY, AS_SERVER },
+	{ "-p|--port", VERBS_ALL, OPT_URL, .why = SERVER_WHY, AS_PORT },
+	{ "--user|--username", VERBS_ALL, OPT_URL, .why = SERVER_WHY, NO_LINE },
+	{ "-s", VERBS_ALL, OPT_COUNT, .why = "the server is -u unix:///PATH", AS_SERVER },
+	{ "--tls|--ssl", VERBS_ALL, OPT_URL, .why = "TLS is -u rediss://HOST:PORT", NO_LINE },
+	{ "-a", VERBS_ALL, OPT_PASSWORD_FILE, .why = PASSWORD_WHY, NO_LINE },
+};
+#define HINT_COUNT (sizeof(hints) / sizeof(hints[0]))
+
+#define SEE_LIST "to see locks: list"
+#define SEE_STATUS "to see the holder of a lock: status NAME"
+
+#define SEE_CHECK "to see whether locks can be relied on here: check"
+#define FOR_A_TIME "to hold a lock for a time: lock --owner ID --lease 30s NAME"
+
+/* Verbs of other programs, and a hint on the verb that does the same here. */
+static const struct {
+	const char *words, *hint;
+} verb_hints[] = {
+	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
+	{ "top", SEE_LIST " --watch" },
+	{ "show|get|describe|inspect", SEE_LIST ", or status NAME" },
+	{ "info|look|st|stat|state|who|holder|holders|owner|ttl", SEE_STATUS },
+	{ "test|exists|locked|is-locked|is-held|is-free",
+	  "to see whether a lock is held: status NAME (1: not held)" },
+	{ "log|logs|history|events|journal|audit|last",
+	  "to see the last holder: status NAME, if its line had --remember 1d; to see all events: journalctl -t rlock, if the lines had --log syslog" },
+	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
+	{ "wait",
+	  "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND; to wait until a lock is free: run NAME -- true" },
+	{ "doctor|ping|health", SEE_CHECK },
+	{ "config|configure|init|setup",
+	  "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
+	{ "acquire|take|hold|set|setnx|put|new|create",
+	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME; " FOR_A_TIME },
+	{ "with|exec|job|start|mutex|elect|campaign",
+	  "to hold a lock while a command runs: run NAME -- COMMAND" },
+	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
+	{ "queue|fairlock|fair-lock",
+	  "to hold a lock first come, first served: fair NAME -- COMMAND" },
+	{ "shared|readlock|read-lock", "to hold a lock that readers share: read NAME -- COMMAND" },
+	{ "exclusive|writelock|write-lock|wrlock",
+	  "to hold a lock that excludes readers: write NAME -- COMMAND" },
+	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
+	{ "release|free|del|delete|rm|remove",
+	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
+	{ "break|steal|force-unlock|kill|terminate",
+	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
+	{ "restart|reload", "nothing starts COMMAND again; to have the holder end: stop NAME" },
+	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
+	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
+	{ "lease|grant", FOR_A_TIME ", which is extended by: renew --owner ID --lease 30s NAME" },
+	{ "extend|refresh|relock|touch|keepalive|keep-alive|expire|pexpire",
+	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
+};
+
+const char *hints_find_verb(const char *typed)
+{
+	char ours[DURATION_TEXT_MAX];
+
+	/* Commands of Redis are often written in capitals. */
+	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
+		if (choice_find_any_case(verb_hints[i].words, typed) >= 0)
+			return verb_hints[i].hint;
+	if (!word_is_number(typed) && notation_find(typed, ours) != NULL)
+		return WAIT_WHY
+			", how long COMMAND may run --max-run: run --wait DUR NAME -- COMMAND";
+	return NULL;
+}
+
+static bool is_of_class(const char *value, enum value_class wanted)
+{
+	int signal;
+
+	switch (wanted) {
+	case ANY_VALUE:
+		return true;
+	case VARIABLE_VALUE:
+		return word_is_assignment(value);
+	case LIMIT_VALUE:
+		return strncmp(value, RUN_LIMIT, strlen(RUN_LIMIT)) == 0;
+	case NUMBER_VALUE:
+		return word_is_number(value);
+	case SIGNAL_VALUE:
+		return !word_is_number(value) && signals_parse(value, &signal);
+	case PATH_VALUE:
+		return *value == '/';
+	}
+	return false;
+}
+
+const struct hint *hints_find(unsigned verbs, const char *word, const char *value)
+{
+	size_t len = strcspn(word, "=");
+	char option[OPTION_MAX];
+
+	(void)snprintf(option, sizeof(option), "%.*s", (int)len, word);
+	if (word[len] == '=')
+		value = word + len + 1;
+	for (size_t i = 0; i < HINT_COUNT; i++)
+		if ((hints[i].verbs & verbs) != 0 && choice_find(hints[i].words, option) >= 0 &&
+		    is_of_class(value != NULL ? value : "", hints[i].value))
+			return &hints[i];
+	return NULL;
+}
