@@ -60,7 +60,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 		wait_until 5 has_subscribed_waiter "$name"
 		# Give these calls a wait time, since each attempt of the waiter holds the names in earlier slots for a moment.
 		for other in a b c; do
-			[ "$other" = "$name" ] || run -0 rlock run -w 5s "$other" -- true
+			[ "$other" = "$name" ] || run -0 rlock run -w 20s "$other" -- true
 		done
 		end_commands
 		takes_less_than 10 ended_with 0 "$PID"
@@ -139,7 +139,7 @@ setup_file() { start_cluster 3 --cluster-node-timeout 15000; }
 	# Let RLOCK_URL name only the node of "a", which is not frozen: rlock learns the other nodes from it.
 	RLOCK_URL=redis+cluster://127.0.0.1:$(port_of "$(node_of a)")
 	freeze_server "$(node_of b)"
-	run -69 rlock run -n --connect-timeout 2s a b c -- touch begun
+	run -69 rlock run -n a b c -- touch begun
 	assert_one_line '^rlock: b: .*$'
 	thaw_nodes
 	wait_until 20 cluster_is_up

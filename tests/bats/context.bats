@@ -99,7 +99,7 @@ signals_with() {
 # ---- shells ----
 
 @test "timeout, a loop that reads standard input, and a pipeline work as without rlock" {
-	run -124 timeout 3 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
+	run -124 timeout 6 rlock run a -- sh -c 'echo $$ >child; sleep 60; exit 1'
 	is_gone "$(<child)"
 	no_keys
 	printf 'one\ntwo\n' >lines

@@ -56,7 +56,7 @@ script() {
 
 @test "a directory can be locked by its descriptor, which the renewer checks once a second" {
 	mkdir d
-	script 'exec 9<d; flock 9; other_machine -n d true; echo $?; exec 9<&-; other_machine -w 5 d echo free' '1 free'
+	script 'exec 9<d; flock 9; other_machine -n d true; echo $?; exec 9<&-; other_machine -w 20 d echo free' '1 free'
 }
 
 # ---- locked again ----

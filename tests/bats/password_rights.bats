@@ -12,7 +12,7 @@ all_of_kind() {
 	local verb=$1 lock=$2 waiter=$3
 	run -0 rlock "$verb" -n nightly nightly2 -- ask_redis "$PORT" client list
 	assert_output --partial 'user=ci'
-	run -0 rlock "$verb" -t 3s nightly -- sleep 1.4
+	run -0 rlock "$verb" -t 6s nightly -- sleep 2.4
 	assert_output ''
 	run -0 rlock "$verb" --db 3 'nightly {x' -- rlock "$verb" --db 3 'nightly {x' -- true
 	run -0 rlock "$verb" --at-least 50ms nightly -- true

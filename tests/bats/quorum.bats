@@ -156,7 +156,7 @@ is_kept() {
 @test "one server with another password is ignored; with two of them rlock exits with 77" {
 	take_servers 3
 	on "${SERVERS[1]}" redis config set requirepass s3cr3t
-	run -0 rlock run -t 3s a -- sleep 3.2
+	run -0 rlock run -t 6s a -- sleep 6.2
 	assert_output ''
 	on "${SERVERS[0]}" redis config set requirepass s3cr3t
 	run -77 rlock run a -- touch ran

@@ -62,7 +62,7 @@ lose() {
 
 @test "with one server of three frozen --remember works on the others" {
 	freeze_server 2
-	run -0 rlock run "${MAJORITY[@]}" -t 9s --connect-timeout 500ms --remember 1h a -- true
+	run -0 rlock run "${MAJORITY[@]}" -t 30s --connect-timeout 2s --remember 1h a -- true
 	thaw_server 2
 	on 1 redis_says 1 exists 'rlock_last:{a}'
 	on 3 redis_says 1 exists 'rlock_last:{a}'

@@ -53,14 +53,16 @@ release_each() {
 }
 
 @test "the message at the end of a wait names the holder at that time, not the first one" {
+	local id record
 	in_background rlock run --note first a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
+	id=$(redis hkeys 'rlock_holds:{a}' | head -n 1)
+	record=$(redis hvals 'rlock_holds:{a}' | head -n 1)
 	record_stderr rlock run -w 4s a -- touch ran
 	wait_until 5 has_waiters a
 	# Change the record, and publish no message: the waiter, as the first in its queue, makes no attempt until its wait time
 	# or the TTL ends. Then it must read the new record.
-	redis hset 'rlock_holds:{a}' "$(redis hkeys 'rlock_holds:{a}' | head -n 1)" \
-		"$(redis hvals 'rlock_holds:{a}' | head -n 1 | sed 's/first/second/')"
+	ask_server hset 'rlock_holds:{a}' "$id" "${record/first/second}"
 	ended_with 75
 	stderr_is_one_line '^rlock: a: timed out after 4s: held by second '
 }

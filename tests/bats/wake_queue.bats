@@ -231,7 +231,7 @@ others_have_turn() {
 	run -0 rlock run -n a -- true
 	wait_until 5 others_have_turn
 	# A call that waits must acquire the lock when the reservation has expired.
-	run -0 rlock run -w 2s a -- true
+	run -0 rlock run -w 20s a -- true
 	kill "${BACKGROUND[0]}"
 	wait_until 5 no_keys
 }

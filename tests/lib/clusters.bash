@@ -133,29 +133,47 @@ cluster_is_empty() {
 	done
 }
 
+# The functions that migrate start no process where ask_server starts none: on a busy machine a process takes long to start, and
+# a holder retries its release for 5 s only.
+
+# find_migration NAME FROM TO: sets SLOT to the lock's slot, FROM_ID and TO_ID to the ids of the nodes, and TO_PORT to a port.
+find_migration() {
+	local ports
+	read -ra ports <<<"$PORTS"
+	TO_PORT=${ports[$3 - 1]}
+	on "$2" ask_server cluster myid
+	FROM_ID=$ANSWER
+	on "$3" ask_server cluster myid
+	TO_ID=$ANSWER
+	ask_server cluster keyslot "$1"
+	SLOT=$ANSWER
+}
+
 begin_migration() {
-	local slot
-	slot=$(redis cluster keyslot "$1")
-	on "$3" redis cluster setslot "$slot" importing "$(id_of "$2")" >/dev/null
-	on "$2" redis cluster setslot "$slot" migrating "$(id_of "$3")" >/dev/null
+	find_migration "$@"
+	on "$3" ask_server cluster setslot "$SLOT" importing "$FROM_ID"
+	on "$2" ask_server cluster setslot "$SLOT" migrating "$TO_ID"
 }
 
 # move_keys NAME FROM TO: migrates all keys that the slot has at this moment.
 move_keys() {
-	local slot keys
-	slot=$(redis cluster keyslot "$1")
-	mapfile -t keys < <(on "$2" redis cluster getkeysinslot "$slot" 100)
-	[ "${#keys[@]}" -eq 0 ] || [ -z "${keys[0]}" ] ||
-		on "$2" redis migrate 127.0.0.1 "$(port_of "$3")" '' 0 5000 keys "${keys[@]}" >/dev/null
+	local keys
+	find_migration "$@"
+	on "$2" ask_server cluster getkeysinslot "$SLOT" 100
+	mapfile -t keys <<<"$ANSWER"
+	[ -z "${keys[0]}" ] ||
+		on "$2" ask_server migrate 127.0.0.1 "$TO_PORT" '' 0 5000 keys "${keys[@]}"
 }
 
 # end_migration NAME FROM TO: sets TO as the owner of the slot on all nodes.
 end_migration() {
-	local slot number to
-	slot=$(redis cluster keyslot "$1")
-	to=$(id_of "$3")
-	for number in "$3" "$2" $(seq "$(server_count)"); do
-		on "$number" redis cluster setslot "$slot" node "$to" >/dev/null
+	local number ports
+	find_migration "$@"
+	read -ra ports <<<"$PORTS"
+	on "$3" ask_server cluster setslot "$SLOT" node "$TO_ID"
+	on "$2" ask_server cluster setslot "$SLOT" node "$TO_ID"
+	for number in "${!ports[@]}"; do
+		on $((number + 1)) ask_server cluster setslot "$SLOT" node "$TO_ID"
 	done
 }
 
