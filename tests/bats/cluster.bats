@@ -404,7 +404,7 @@ says() {
 	run -0 rlock check -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
 	assert_line --regexp '^note +rights +.*try: ACL SETUSER limited \+cluster\|nodes$'
 	run -77 rlock list -u "${RLOCK_URL/redis+cluster:\/\//redis+cluster://limited:secret@}"
-	assert_one_line '^rlock: \*: denied by the server: .* it needs the ACL rule \+cluster\|nodes$'
+	assert_one_line '^rlock: denied by the server: .* it needs the ACL rule \+cluster\|nodes$'
 }
 
 @test "check calls a cluster unsound while no lock can be acquired in a migrating slot" {
