@@ -18,7 +18,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
 	error->status = status;
-	error->name_index = 0;
+	error->name_index = error->why_at = 0;
 	error->heals_itself = error->is_about_channel = false;
 	error->failure = (struct rlock_failure){ .held_ms = -1, .kept_until_ms = -1 };
 	rlock__trace(error, "%s", error->text);
@@ -35,6 +35,8 @@ enum rlock_status rlock__fail_peer(struct rlock__error *error, enum rlock_status
 {
 	bool is_unreachable = status == RLOCK_ENET;
 	bool has_origin = is_unreachable && error->origin != NULL;
+	const char *action = is_unreachable ? "reach" : "connect to";
+	size_t why_at;
 	char why[RLOCK_ERROR_MAX / 2];
 	va_list args;
 
@@ -43,9 +45,10 @@ enum rlock_status rlock__fail_peer(struct rlock__error *error, enum rlock_status
 	va_end(args);
 	if (error->peer == NULL)
 		return rlock__fail(error, status, "%s", why);
-	(void)rlock__fail(error, status, "cannot %s %s: %s%s",
-			  is_unreachable ? "reach" : "connect to", error->peer, why,
+	(void)rlock__fail(error, status, "cannot %s %s: %s%s", action, error->peer, why,
 			  has_origin ? error->origin : "");
+	why_at = strlen("cannot  : ") + strlen(action) + strlen(error->peer);
+	error->why_at = why_at < strlen(error->text) ? why_at : 0;
 	/* Let the caller suspect the URL only if the URL itself names the server: sentinels or nodes may have named it. */
 	error->failure.is_unreachable = is_unreachable && !has_origin;
 	return status;

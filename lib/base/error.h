@@ -18,6 +18,8 @@ struct rlock__error {
 	 * rlock__fail_peer uses both.
 	 */
 	const char *peer, *origin;
+	/* Where the text has WHY, after rlock__fail_peer; 0: the text is another one, or was cut before WHY. */
+	size_t why_at;
 	rlock_trace_fn trace; /* NULL: none */
 	void *trace_ctx;
 	size_t name_index; /* the name in the request that the text is about */

@@ -95,12 +95,19 @@ enum rlock_status rlock__connection_to_node(const struct rlock__connection *conn
 	return status;
 }
 
+static void clear_unreachable(struct rlock__request *request)
+{
+	free(request->unreachable);
+	free(request->unreachable_why);
+	request->unreachable = request->unreachable_why = NULL;
+}
+
 static void clear_request(struct rlock__connection *connection)
 {
 	struct rlock__request *request = &connection->request;
 
 	free(request->command.text);
-	free(request->unreachable);
+	clear_unreachable(request);
 	freeReplyObject(request->reply);
 	memset(request, 0, sizeof(*request));
 }
@@ -257,11 +264,13 @@ bool rlock__request_redirect(struct rlock__connection *connection, const char *e
 static bool try_next(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
-	const char *found = strstr(connection->error.text, server);
+	struct rlock__request *request = &connection->request;
+	const struct rlock__error *error = &connection->error;
 
-	if (rlock__connection_has_cluster(connection) && found != NULL) {
-		free(connection->request.unreachable);
-		connection->request.unreachable = strdup(found);
+	if (rlock__connection_has_cluster(connection) && error->why_at != 0) {
+		clear_unreachable(request);
+		request->unreachable = strdup(server);
+		request->unreachable_why = strdup(error->text + error->why_at);
 	}
 	return rlock__topology_next(connection->topology);
 }
@@ -270,13 +279,14 @@ static bool try_next(struct rlock__connection *connection)
 static bool fail_unreachable(struct rlock__connection *connection)
 {
 	const char *server = rlock_url_server(rlock__topology_server(connection->topology));
-	const char *text = connection->request.unreachable;
-	size_t len = strlen(server);
+	const struct rlock__request *request = &connection->request;
 
-	if (text == NULL || strncmp(text, server, len) != 0 || text[len] != ':')
+	if (request->unreachable == NULL || request->unreachable_why == NULL ||
+	    strcmp(request->unreachable, server) != 0)
 		return false;
 	(void)rlock__fail(&connection->error, RLOCK_ENET,
-			  "cannot reach %s, which serves the lock's slot%s", server, text + len);
+			  "cannot reach %s, which serves the lock's slot: %s", server,
+			  request->unreachable_why);
 	connection->error.heals_itself = true;
 	return true;
 }

@@ -68,8 +68,8 @@ struct rlock__request {
 	/* Encoded commands, kept until the reply: after a redirection they are sent again. */
 	struct rlock__text command;
 	int redirections; /* from node to node, so far */
-	/* "SERVER: WHY" of the last unreachable server; NULL: none. */
-	char *unreachable;
+	/* The last unreachable server, and why it is unreachable; NULL: none. */
+	char *unreachable, *unreachable_why;
 	/* With RLOCK_ENET: the server denied the request, and has not carried it out. */
 	bool was_denied;
 	/* Called for each of several replies; NULL: the first reply is the result. */
