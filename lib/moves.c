@@ -18,8 +18,9 @@
 
 struct slots {
 	bool owned[RLOCK__SLOTS];
-	bool is_receiving,
-		is_sending; /* a slot is on its way, and some of its keys may have moved */
+	/* A slot is on its way, and some of its keys may have moved. */
+	bool is_receiving, is_sending;
+	bool is_sending_to_empty; /* The slot's new node has no other slots. */
 };
 
 struct rlock__moves_node {
@@ -31,15 +32,29 @@ struct rlock__moves_node {
 
 /* ---- the slots of a node ---- */
 
-/* Read a word of a node's slots: "93", "0-5460", "[93->-ID]" for a slot that is sent to a node, "[93-<-ID]" for one that is received. */
-static void take_word(struct slots *slots, const char *word, size_t len)
+static bool is_empty(const char *nodes, const char *id, size_t id_len)
 {
+	const char *line = rlock__topology_node_line(nodes, id, id_len);
+	size_t len;
+
+	(void)rlock__topology_slots(line, &len);
+	return *line != '\0' && len == 0;
+}
+
+/* Read a word of a node's slots (rlock__topology_slots). */
+static void take_word(struct slots *slots, const char *nodes, const char *word, size_t len)
+{
+	const char *arrow = memmem(word, len, "->-", 3);
 	char *end;
 	long first, last;
 
 	if (word[0] == '[') {
-		slots->is_sending |= memmem(word, len, "->-", 3) != NULL;
 		slots->is_receiving |= memmem(word, len, "-<-", 3) != NULL;
+		slots->is_sending |= arrow != NULL;
+		/* The id ends before the bracket. */
+		slots->is_sending_to_empty |=
+			arrow != NULL &&
+			is_empty(nodes, arrow + 3, len - (size_t)(arrow + 3 - word) - 1);
 		return;
 	}
 	first = last = strtol(word, &end, 10);
@@ -64,9 +79,10 @@ static enum rlock_status read_slots(struct rlock__connection *connection, struct
 	} else if (status == RLOCK_OK) {
 		size_t len;
 
-		for (const char *word = rlock__topology_own_slots(reply->str, &len); len > 0;
-		     word = rlock__topology_next_slots(word, &len))
-			take_word(out, word, len);
+		for (const char *word =
+			     rlock__topology_slots(rlock__topology_own_line(reply->str), &len);
+		     len > 0; word = rlock__topology_next_slots(word, &len))
+			take_word(out, reply->str, word, len);
 	}
 	freeReplyObject(reply);
 	return status;
@@ -136,6 +152,12 @@ enum rlock_status rlock__moves_compare(struct rlock__moves *moves,
 		return rlock__fail_memory(&connection->error);
 	}
 	status = read_slots(connection, slots);
+	/* CLUSTER SLOTS does not name such a node, so it is not scanned. */
+	if (status == RLOCK_OK && slots->is_sending_to_empty)
+		status = rlock__fail(
+			&connection->error, RLOCK_ENET,
+			"a slot is on its way to a node that has no slots yet, so locks in it "
+			"may be missing; try again");
 	moves->has_sender |= node->is_due && (slots->is_sending || has_more(node->slots, slots));
 	node->is_due = slots->is_receiving || has_more(slots, node->slots);
 	moves->has_receiver |= node->is_due;

@@ -1016,7 +1016,8 @@ struct rlock_list_request {
  * RLOCK_OK      all keys were scanned
  * RLOCK_EINVAL  rlock_name_check does not allow the pattern; nothing was sent
  * RLOCK_EACL    a right is missing; or the user was denied each key that might be a lock
- * RLOCK_ENET    as other status; or slots of a cluster kept moving, so locks that were held all the time may be missing
+ * RLOCK_ENET    as other status; or slots of a cluster kept moving, or one was on its way to a node without slots, so locks that
+ *               were held all the time may be missing
  * other status  the first failure; the remaining servers were scanned, except after RLOCK_CANCELLED
  */
 RLOCK_API enum rlock_status rlock_list(struct rlock_conn *conn,

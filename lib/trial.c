@@ -225,18 +225,16 @@ static enum rlock_status try_messages(struct trying *trying, int slot, char why[
 /* Copy the address of the node with that id from the reply to CLUSTER NODES. out is empty if the node was not found. */
 static void copy_address(const char *nodes, const char *id, size_t id_len, char *out, size_t size)
 {
+	const char *line = rlock__topology_node_line(nodes, id, id_len);
+
 	out[0] = '\0';
-	for (const char *line = nodes; *line != '\0';
-	     line += strcspn(line, "\n"), line += *line == '\n') {
-		if (strncmp(line, id, id_len) != 0 || line[id_len] != ' ')
-			continue;
-		line += id_len + 1;
-		(void)rlock_escape(line, strcspn(line, "@, \n"), out, size);
+	if (*line == '\0')
 		return;
-	}
+	line += id_len + 1;
+	(void)rlock_escape(line, strcspn(line, "@, \n"), out, size);
 }
 
-/* Read a word of a node's slots (rlock__topology_own_slots). */
+/* Read a word of a node's slots (rlock__topology_slots). */
 static void take_slot(struct node *node, const char *nodes, const char *word, size_t len)
 {
 	const char *arrow = memmem(word, len, "->-", 3);
@@ -267,8 +265,9 @@ static enum rlock_status add_node(void *ctx, struct rlock__connection *connectio
 		*node = (struct node){ .slot = ANY_SLOT, .moving_slot = -1 };
 		(void)snprintf(node->server, sizeof(node->server), "%s",
 			       rlock_url_server(rlock__connection_server(connection)));
-		for (const char *word = rlock__topology_own_slots(reply->str, &len); len > 0;
-		     word = rlock__topology_next_slots(word, &len))
+		for (const char *word =
+			     rlock__topology_slots(rlock__topology_own_line(reply->str), &len);
+		     len > 0; word = rlock__topology_next_slots(word, &len))
 			take_slot(node, reply->str, word, len);
 		trying->node_count += node->slot != ANY_SLOT;
 	}

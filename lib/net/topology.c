@@ -339,21 +339,35 @@ bool rlock__topology_find_dead(const char *nodes, char *out, size_t size)
 	return false;
 }
 
+const char *rlock__topology_own_line(const char *nodes)
+{
+	const char *line = strstr(nodes, "myself,");
+
+	while (line != NULL && line > nodes && line[-1] != '\n')
+		line--;
+	return line != NULL ? line : "";
+}
+
+const char *rlock__topology_node_line(const char *nodes, const char *id, size_t id_len)
+{
+	const char *line = nodes;
+
+	while (*line != '\0' && (strncmp(line, id, id_len) != 0 || line[id_len] != ' ')) {
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return line;
+}
+
 /* The fields of a node before its slots: id, address, flags, master, the times of two messages, epoch and state. */
 #define FIELDS_BEFORE_SLOTS 8
 
-const char *rlock__topology_own_slots(const char *nodes, size_t *len_out)
+const char *rlock__topology_slots(const char *line, size_t *len_out)
 {
-	const char *word = strstr(nodes, "myself,");
-
-	while (word != NULL && word > nodes && word[-1] != '\n')
-		word--;
-	if (word == NULL)
-		word = "";
-	*len_out = strcspn(word, " \n");
+	*len_out = strcspn(line, " \n");
 	for (size_t field = 0; field < FIELDS_BEFORE_SLOTS; field++)
-		word = rlock__topology_next_slots(word, len_out);
-	return word;
+		line = rlock__topology_next_slots(line, len_out);
+	return line;
 }
 
 const char *rlock__topology_next_slots(const char *word, size_t *len)

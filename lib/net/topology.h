@@ -83,10 +83,16 @@ bool rlock__topology_redirect(struct rlock__topology *topology, const char *erro
  */
 bool rlock__topology_find_dead(const char *nodes, char *out, size_t size);
 /*
- * Iterate over the slots of the node that has replied to CLUSTER NODES. They are words: "93", "0-5460", or for a slot on its
- * way "[93->-ID]" (to the node ID) and "[93-<-ID]" (from it). *len is the length of the word; 0: no word is left.
+ * Find a line in a reply to CLUSTER NODES: the line of the node that has replied, or of the node with that id. Empty: there is
+ * none.
  */
-const char *rlock__topology_own_slots(const char *nodes, size_t *len_out);
+const char *rlock__topology_own_line(const char *nodes);
+const char *rlock__topology_node_line(const char *nodes, const char *id, size_t id_len);
+/*
+ * Iterate over the slots in such a line. They are words: "93", "0-5460", and in a node's own line, for slots on their way,
+ * "[93->-ID]" (to the node ID) and "[93-<-ID]" (from it). *len is the length of the word; 0: no word is left.
+ */
+const char *rlock__topology_slots(const char *line, size_t *len_out);
 const char *rlock__topology_next_slots(const char *word, size_t *len);
 /*
  * Undo ASK when the request is complete: the next request goes to the slot's owner. True: that is another server.

@@ -303,6 +303,16 @@ while True:
 	assert_equal "$stderr" 'rlock: slots of the cluster keep moving from node to node, so locks may be missing; try again'
 }
 
+@test "list is not complete while a new node receives its first slot, since CLUSTER SLOTS does not name that node yet" {
+	local slots
+	for slots in '' ' 16383'; do
+		list_at_restless_node "'0-16382 [5->-other]\\nother 127.0.0.1:3@4 master - 0 0 1 connected$slots'"
+		[ -n "$slots" ] || assert_equal "$status $stderr" '69 rlock: a slot is on its way to a node that has no slots yet, so locks in it may be missing; try again'
+	done
+	assert_equal "$status" 0
+	assert_output '{"locks":[],"complete":true}'
+}
+
 @test "list is complete while a node receives one slot after the other" {
 	list_at_restless_node 'f"0-{n} [{n + 1}-<-other]"'
 	assert_equal "$status" 0
