@@ -37,16 +37,12 @@
 /* Kill a renewer that was asked to end before the command ran, and has not ended after this time. */
 #define END_TIMEOUT_MS 1000
 /*
- * DEATH_MS: how long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as
- * hung in the kernel. DEATH_CHECK_MS: how often to check whether it is a zombie. No SIGCHLD reports a zombie that a
- * debugger keeps.
+ * How often to check whether a renewer that got SIGKILL is a zombie. No SIGCHLD reports a zombie that a debugger keeps.
  */
-#define DEATH_MS 1000
-#define DEATH_DIVISOR 6
 #define DEATH_CHECK_MS 20
 /*
  * If the front itself is this late, the whole machine may have stood still. Then the renewer gets this time for its
- * next iteration before it counts as hung.
+ * next iteration before it counts as hung, but not after the job must get SIGKILL.
  */
 #define LATE_MS 100
 /*
@@ -179,7 +175,7 @@ static void kill_renewer(struct front *front)
 	(void)kill(front->renewer, SIGKILL);
 	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
-	front->death_ms = rlock_now_ms() + min(DEATH_MS, front->lease->lease_ms / DEATH_DIVISOR);
+	front->death_ms = lease_death_ms(front->lease, rlock_now_ms());
 	front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
@@ -463,15 +459,17 @@ static void follow_end(struct front *front)
 static void check_iteration(struct front *front)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(front->lease);
+	int64_t excuse_end_ms = min(now_ms + LATE_MS, lease_job_kill_ms(front->lease));
 
 	if (front->renewer <= 0 || front->iteration == ITERATION_NONE)
 		return;
 	if (now_ms < overdue_ms) {
 		front->iteration = ITERATION_DUE;
 		front->due_ms[DUE_ITERATION] = overdue_ms;
-	} else if (front->iteration == ITERATION_DUE && now_ms - overdue_ms >= LATE_MS) {
+	} else if (front->iteration == ITERATION_DUE && now_ms - overdue_ms >= LATE_MS &&
+		   excuse_end_ms > now_ms) {
 		front->iteration = ITERATION_EXCUSED;
-		front->due_ms[DUE_ITERATION] = now_ms + LATE_MS;
+		front->due_ms[DUE_ITERATION] = excuse_end_ms;
 	} else if (front->iteration == ITERATION_DUE ||
 		   hold_events_take_due(&front->events, DUE_ITERATION)) {
 		kill_renewer(front);

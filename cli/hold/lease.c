@@ -41,11 +41,19 @@
 #define SHARED_RENEWAL_MAX_MS 10000
 
 /*
- * A renewer whose loop is this late counts as hung. Just before a deadline of a short lease, a twelfth of the lease is
- * enough, because the front needs the rest to act.
+ * A renewer whose loop is this late counts as hung. Just before a deadline it is a third of the time from SIGKILL to the
+ * end of the lease. If the renewer hangs when it should send SIGKILL, the first third passes before the front sends SIGKILL
+ * to the renewer. The second third is for the renewer's end, and the last third for that of the command.
  */
 #define OVERDUE_MS 1000
-#define OVERDUE_DIVISOR 12
+#define OVERDUE_DIVISOR 3
+
+/*
+ * How long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as hung in
+ * the kernel.
+ */
+#define DEATH_MS 1000
+#define DEATH_DIVISOR 6
 
 /*
  * Longest time between two iterations of a renewer that waits. It is that between two heartbeats of a waiter far back
@@ -304,29 +312,46 @@ int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms)
 	return now_ms < lease->wait_end_ms ? min(next_ms, lease->wait_end_ms) : next_ms;
 }
 
-/* How long before a deadline the front must act. */
+/* How late the renewer may be at a deadline, and how long before a deadline the front must act. */
 static int64_t soon_ms(const struct lease *lease)
 {
-	return min(OVERDUE_MS, lease->lease_ms / OVERDUE_DIVISOR);
+	return min(OVERDUE_MS, (lease_end_ms(lease) - lease_kill_ms(lease)) / OVERDUE_DIVISOR);
 }
 
 int64_t lease_overdue_ms(const struct lease *lease)
 {
-	int64_t next_iteration_ms = lease->next_iteration_ms;
+	int64_t next_iteration_ms = lease->next_iteration_ms, deadline_ms = lease_next_ms(lease);
 
 	if (next_iteration_ms == INT64_MAX)
 		return INT64_MAX;
 	if (!lease_is_held(lease))
 		return next_iteration_ms + OVERDUE_MS;
+	/* A job that has got SIGTERM must get SIGKILL before the lease ends. lease_next_ms does not return that deadline. */
+	if (lease_terminates_job(lease))
+		deadline_ms = min(deadline_ms, lease_kill_ms(lease));
 	return max(next_iteration_ms + soon_ms(lease),
-		   min(next_iteration_ms + OVERDUE_MS, lease_next_ms(lease) - soon_ms(lease)));
+		   min(next_iteration_ms + OVERDUE_MS, deadline_ms - soon_ms(lease)));
+}
+
+int64_t lease_job_kill_ms(const struct lease *lease)
+{
+	return lease_has_command(lease) || lease_has_job(lease) ? lease_kill_ms(lease) : INT64_MAX;
+}
+
+int64_t lease_death_ms(const struct lease *lease, int64_t now_ms)
+{
+	int64_t usual_ms = now_ms + min(DEATH_MS, lease->lease_ms / DEATH_DIVISOR);
+
+	return min(usual_ms, max(lease_job_kill_ms(lease), now_ms + soon_ms(lease)));
 }
 
 bool lease_needs_front(const struct lease *lease)
 {
-	int64_t wakes_up_ms = lease_wait_iteration_ms(lease, rlock_now_ms()) + OVERDUE_MS;
+	int64_t now_ms = rlock_now_ms(), max_run_ms = lease->opts->max_run_ms;
+	int64_t wakes_up_ms = lease_wait_iteration_ms(lease, now_ms) + OVERDUE_MS;
+	int64_t max_run_end_ms = max_run_ms > 0 ? rlock_deadline_ms(max_run_ms) : INT64_MAX;
 
-	return lease_next_ms(lease) - soon_ms(lease) < wakes_up_ms;
+	return min(lease_next_ms(lease), max_run_end_ms) - soon_ms(lease) < wakes_up_ms;
 }
 
 int64_t lease_term_end_ms(const struct lease *lease)

@@ -199,8 +199,14 @@ int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
  */
 int64_t lease_overdue_ms(const struct lease *lease);
 /*
+ * When a renewer that gets SIGKILL at now_ms counts as hung in the kernel, if it has not ended. The front then takes over,
+ * in time to terminate the command before the lease ends.
+ */
+int64_t lease_death_ms(const struct lease *lease, int64_t now_ms);
+/*
  * Whether the renewer must wake the front when the lock has just been acquired. Until then the front expects a renewer
- * that waits. It would wake up too late to notice before the end of a short lease that the renewer hangs.
+ * that waits. It would wake up too late to notice before the end of a short lease, or of a short --max-run, that the
+ * renewer hangs.
  */
 bool lease_needs_front(const struct lease *lease);
 
@@ -212,6 +218,8 @@ int64_t lease_end_ms(const struct lease *lease);
 
 /* Deadline for sending SIGKILL to all processes of the job, which need the rest of the lease to end. */
 int64_t lease_kill_ms(const struct lease *lease);
+/* The same deadline, while the job may run; else INT64_MAX. */
+int64_t lease_job_kill_ms(const struct lease *lease);
 
 /*
  * Record how late a process was woken: it slept from asleep_ms, should have been woken at due_ms, and runs at now_ms.

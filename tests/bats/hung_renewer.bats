@@ -112,24 +112,66 @@ wake_ups() {
 }
 
 @test "when a renewer hangs that has just started the command, no other command gets a lock with a short lease before the first has ended" {
-	local contender
 	needs_refuse
 	echo >hangs
 	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run -t 1s a -- sh -c "$REPORT_PID_AND_RUN"
-	wait_until 10 test -s command-pid
-	in_background rlock run -w 60s a -- sh -c 'kill -0 "$(cat command-pid)" 2>two-run; echo "$?" >acquired'
-	contender=$PID
+	start_contender
 	wait_until 10 is_replaced_or_over
 	rm hangs
 	end_commands
-	ended_with 0 "$contender"
-	assert_equal "$(<acquired)" 1
+	contender_ran_alone
 	no_keys
 }
 
 # is_replaced_or_over: whether the renewer that hangs was killed and its command still has the lock, or another command got it.
 is_replaced_or_over() {
 	[ -s acquired ] || is_gone "$(awk 'NF > 0 { print $NF }' hangs)"
+}
+
+# start_contender: when the command of the hold runs, another rlock begins to wait for the lock "a". Its command writes the state of
+# the first command to "acquired": "none", or the letter in /proc, which is Z for a zombie.
+start_contender() {
+	wait_until 10 test -s command-pid
+	in_background rlock run -w 60s a -- sh -c 'state=none
+		read -r _ _ state _ 2>no-such-process <"/proc/$(cat command-pid)/stat"
+		echo "$state" >acquired'
+	CONTENDER=$PID
+}
+
+# contender_ran_alone: asserts that the contender got the lock, and that the first command had ended before.
+contender_ran_alone() {
+	ended_with 0 "$CONTENDER"
+	assert_regex "$(<acquired)" '^(none|Z|X)$'
+}
+
+# A command for sh: as REPORT_PID_AND_RUN, but only SIGKILL ends it.
+IGNORE_TERM="trap '' TERM; $REPORT_PID_AND_RUN"
+
+@test "when a renewer hangs that should send SIGKILL before the end of the lease, rlock sends it in time" {
+	needs_refuse
+	echo >hangs
+	# The renewer sends SIGTERM and SIGCONT to the command, which ignores SIGTERM, and hangs before SIGKILL.
+	record_stderr refuse hangs rlock-renewer pidfd_send_signal WAIT 3+ rlock run -l 4s a -- sh -c "$IGNORE_TERM"
+	start_contender
+	contender_ran_alone
+	rm hangs
+	no_keys
+}
+
+@test "when a renewer hangs that has just started the command, after a wait, rlock terminates the command soon after --max-run" {
+	needs_refuse
+	rlock lock --owner other -l 60s a
+	echo >hangs
+	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run --max-run 1s a -- sh -c "$REPORT_PID_AND_RUN"
+	wait_until 5 has_waiters a
+	# Wait until rlock sleeps: in its first second it still wakes up.
+	pause_for 1.5
+	rlock unlock --owner other a
+	wait_until 10 test -s command-pid
+	BUSY_FACTOR=1 wait_until 6 is_gone "$(<command-pid)"
+	rm hangs
+	ended_with 124
+	no_keys
 }
 
 @test "a renewer that waits for a lock is not killed while its server does not answer" {
@@ -149,9 +191,10 @@ is_replaced_or_over() {
 
 # ---- file systems that do not answer ----
 
+# needs_hung_file_system [TARGET]: the link "mnt/l" leads to TARGET, or to the socket of the server.
 needs_hung_file_system() {
 	can_mount || skip 'only root can mount a file system, with /dev/fuse'
-	mount_hung_file_system "$SERVER_SOCKET" || skip 'no file system of FUSE here'
+	mount_hung_file_system "${1-$SERVER_SOCKET}" || skip 'no file system of FUSE here'
 	set_on_file_system
 }
 
@@ -218,6 +261,27 @@ on_file_system() {
 	ended_with 76
 	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel; '
 	is_running "$RENEWER"
+	rm switches/readlink
+	wait_until 10 is_gone "$RENEWER"
+}
+
+@test "when SIGKILL does not end a renewer that hangs just before the end of the lease, rlock kills the command in time" {
+	local holder
+	ln -s "$SERVER_SOCKET" to-server
+	needs_hung_file_system "$PWD/to-server"
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 9s --grace 0 a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
+	find_hold_processes
+	holder=$PID
+	start_contender
+	wait_until 5 has_waiters a
+	# The renewer finds no socket, and retries. The last attempt before the end of the lease hangs.
+	rm to-server
+	redis client kill type normal skipme yes >/dev/null
+	POLL_US=10000 wait_until 20 ttl_is_below a 1500
+	touch switches/readlink
+	contender_ran_alone
+	ended_with 76 "$holder"
+	grep -q readlink switches/asked
 	rm switches/readlink
 	wait_until 10 is_gone "$RENEWER"
 }

@@ -150,6 +150,55 @@ static void check_wakeup(size_t index)
 	lease_free(lease);
 }
 
+/* ---- a renewer that hangs ---- */
+
+/*
+ * The renewer hangs, and its next iteration was due before_kill_ms before the time of SIGKILL. reason: TERMINATE_LOST if the
+ * command has got SIGTERM. overdue_ms and death_ms count to the end of the lease: when the front kills the renewer, and when it
+ * terminates the command although the renewer has not ended.
+ */
+static const struct {
+	int64_t lease_ms, grace_ms;
+	enum terminate_reason reason;
+	int64_t before_kill_ms, overdue_ms, death_ms;
+} hangs[] = {
+	/* SIGTERM is due */
+	{ 3000, GRACE_MS, TERMINATE_NONE, 500, 700, 300 },
+	/* SIGKILL is due: each step takes a third of the rest */
+	{ 3000, GRACE_MS, TERMINATE_LOST, 0, 200, 100 },
+	{ 3000, 0, TERMINATE_NONE, 0, 200, 100 },
+	{ 12000, 0, TERMINATE_NONE, 0, 800, 400 },
+	{ 1000, GRACE_MS, TERMINATE_LOST, 0, 134, 68 },
+	{ 30000, GRACE_MS, TERMINATE_LOST, 0, 1334, 668 },
+	/* SIGKILL will be due */
+	{ 3000, GRACE_MS, TERMINATE_LOST, 300, 400, 300 },
+	{ 30000, GRACE_MS, TERMINATE_LOST, 4000, 5000, 4000 },
+};
+
+static void check_hang(size_t index)
+{
+	struct lease *lease = new_lease(hangs[index].lease_ms);
+	int64_t overdue_ms;
+
+	opts.grace_ms = hangs[index].grace_ms;
+	lease->phase = hangs[index].reason == TERMINATE_NONE ? HOLD_RUNNING : HOLD_TERMINATING;
+	if (hangs[index].reason == TERMINATE_LOST)
+		lease_record_loss(lease);
+	lease->next_iteration_ms = lease_kill_ms(lease) - hangs[index].before_kill_ms;
+	overdue_ms = lease_overdue_ms(lease);
+	CHECK_NUMBER(lease_end_ms(lease) - overdue_ms, hangs[index].overdue_ms,
+		     "a hung renewer is killed in time before a lease of %" PRId64 " ms ends",
+		     lease->lease_ms);
+	CHECK_NUMBER(lease_end_ms(lease) - lease_death_ms(lease, overdue_ms), hangs[index].death_ms,
+		     "a hung renewer that does not end is given up in time before a lease of "
+		     "%" PRId64 " ms ends",
+		     lease->lease_ms);
+	lease->phase = HOLD_WAITING;
+	CHECK_NUMBER(lease_job_kill_ms(lease), INT64_MAX,
+		     "a renewer that waits has no command to kill");
+	lease_free(lease);
+}
+
 /* ---- the start of a command ---- */
 
 #define STARTED_LEASE_MS INT64_C(30000)
@@ -224,4 +273,6 @@ void test_lease(void)
 		check_deadlines(i);
 	for (size_t i = 0; i < COUNT_OF(wakeups); i++)
 		check_wakeup(i);
+	for (size_t i = 0; i < COUNT_OF(hangs); i++)
+		check_hang(i);
 }
