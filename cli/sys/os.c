@@ -268,8 +268,16 @@ static bool wait_child(idtype_t type, pid_t pid, siginfo_t *out, int flags)
 	return error == 0 && out->si_pid != 0;
 }
 
+/*
+ * The process that close_files has forked and that was not reaped yet; 0: none. It is forked silently, but a SIGCHLD comes
+ * when it has ended: its children end after it, or become ours when it ends.
+ */
+static pid_t closer_parent;
+
 bool os_child_peek(siginfo_t *out)
 {
+	if (closer_parent > 0 && wait_child(P_PID, closer_parent, out, (int)(WEXITED | __WCLONE)))
+		closer_parent = 0;
 	return wait_child(P_ALL, 0, out, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT);
 }
 
@@ -452,12 +460,12 @@ static void close_in_children(struct pid_list files, const char *closer)
 /*
  * Close files without waiting, because a close may hang with its file system. A helper forks the children that close
  * them: so they have its name from their first moment, and a scan of the job knows them. The end of the helper makes
- * them children of this process, or of the process that adopts our orphans.
+ * them children of this process, or of the process that adopts our orphans. Do not wait for the helper either: it may be
+ * stopped, and the lock must be renewed. os_child_peek reaps it.
  */
 static void close_files(struct pid_list files, const char *closer)
 {
 	pid_t helper = files.count > 0 ? fork_as(CLONE_FILES, closer) : -1;
-	siginfo_t info;
 
 	if (helper == 0)
 		os_set_title(closer);
@@ -465,9 +473,7 @@ static void close_files(struct pid_list files, const char *closer)
 		close_in_children(files, closer);
 	if (helper == 0)
 		_exit(0);
-	while (helper > 0 && waitid(P_PID, (id_t)helper, &info, (int)(WEXITED | __WALL)) != 0 &&
-	       errno == EINTR)
-		;
+	closer_parent = helper > 0 ? helper : 0;
 }
 
 /* All our own descriptors have close-on-exec. So those without it are inherited. */
@@ -489,9 +495,13 @@ void os_close_inherited(const char *closer)
 		else
 			(void)close(fd);
 	}
+	/*
+	 * Open the placeholders first. Otherwise a child that closes files could use a free standard number for a moment
+	 * and leave it closed.
+	 */
+	(void)os_fill_standard_fds();
 	close_files(files, closer);
 	pid_list_free(&fds);
-	(void)os_fill_standard_fds();
 }
 
 bool os_fill_standard_fds(void)

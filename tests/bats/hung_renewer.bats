@@ -248,6 +248,23 @@ on_file_system() {
 	stderr_is_empty
 }
 
+@test "the renewer renews the lock although the process that closes files for it is stopped, and reaps that process" {
+	local closer
+	needs_refuse
+	record_stderr sh -c 'exec 9>file; exec "$@"' sh refuse stopped rlock-helper clone STOP 1 rlock run -t 3s a -- sh -c "$REPORT_PID_AND_RUN"
+	find_hold_processes
+	wait_until 10 test -s stopped
+	closer=$(awk '{ print $4 }' stopped)
+	stays_true_for 4 hold_is_alive a "$RENEWER" "$COMMAND"
+	kill -s CONT "$closer"
+	wait_until 5 eval '[ ! -e /proc/$closer ]'
+	is_running "$RENEWER"
+	end_commands
+	ended_with 0
+	stderr_is_empty
+	no_keys
+}
+
 @test "when SIGKILL does not end a hung renewer, rlock terminates the command before the lease ends, with 76 and the reason" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
