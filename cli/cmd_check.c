@@ -665,7 +665,8 @@ static const struct group {
 struct lacks {
 	/* Rights that each group lacks. A right that plain locks lack is only in their group. */
 	char rights[KIND_GROUPS][TEXT_MAX];
-	char optional[TEXT_MAX];
+	/* rights that only list needs, and those without which waiters or --remember have drawbacks */
+	char list[TEXT_MAX], optional[TEXT_MAX];
 	/* kinds that cannot be used, as 1U << enum rlock_kind */
 	unsigned kinds;
 	/* the user may not use all keys, and no pattern that fits them was given */
@@ -689,7 +690,7 @@ static void add_lack(void *ctx, const struct rlock_lack *lack)
 	if (lacks->lacks_names && (*right == '~' || *right == '&' || *right == 'r'))
 		return;
 	if (lack->is_optional) {
-		append(lacks->optional, right);
+		append(lack->kinds == 0 ? lacks->list : lacks->optional, right);
 		return;
 	}
 	lacks->kinds |= lack->kinds;
@@ -723,10 +724,14 @@ static void judge_rights(struct check *check, const struct lacks *lacks)
 		add_finding(
 			check, FINDING_NOTE,
 			"not every name is allowed: rlock check 'PATTERN' tries the names that fit it");
+	if (lacks->list[0] != '\0')
+		add_finding(check, FINDING_NOTE,
+			    "list needs more rights than locks; try: ACL SETUSER %s%s", user,
+			    lacks->list);
 	if (lacks->optional[0] != '\0')
 		add_finding(
 			check, FINDING_NOTE,
-			"list, waiters and --remember use more rights than locks need; try: ACL SETUSER %s%s",
+			"waiters and --remember use more rights than locks need; try: ACL SETUSER %s%s",
 			user, lacks->optional);
 }
 
@@ -739,8 +744,8 @@ static enum rlock_status check_rights(struct check *check)
 		return RLOCK_ENOMEM;
 	status = rlock_conn_try_rights(check->conn, check->index, opts_pattern(check->opts),
 				       add_lack, lacks);
-	if (status == RLOCK_OK && lacks->kinds == 0 && lacks->optional[0] == '\0' &&
-	    !lacks->lacks_names)
+	if (status == RLOCK_OK && lacks->kinds == 0 && lacks->list[0] == '\0' &&
+	    lacks->optional[0] == '\0' && !lacks->lacks_names)
 		add_finding(check, FINDING_OK, "all");
 	else if (status == RLOCK_OK)
 		judge_rights(check, lacks);

@@ -368,7 +368,8 @@ RLOCK_API enum rlock_status rlock_conn_read_clock(struct rlock_conn *conn, size_
  */
 struct rlock_lack {
 	const char *right;
-	unsigned kinds;   /* 1U << enum rlock_kind, for each kind of lock that needs it */
+	/* 1U << enum rlock_kind, for each kind of lock that needs it; 0: only rlock_list needs it */
+	unsigned kinds;
 	bool is_optional; /* locks work without it, but with drawbacks, which rlock(7) lists */
 };
 

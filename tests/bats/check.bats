@@ -27,7 +27,7 @@ finds() {
 # log in as this user.
 limited() {
 	read_all_rights
-	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' +scan "$@" >/dev/null
+	redis acl setuser limited reset resetchannels on ">$SECRET" "${RIGHTS[@]}" +info +ping '+config|get' "$@" >/dev/null
 	RLOCK_URL=$(url_of limited)
 }
 
@@ -83,7 +83,8 @@ limited() {
 		0|note|rights|-zadd|fair locks can't be used; try: ACL SETUSER limited \+zadd$
 		0|note|rights|-set|read and write locks can't be used; try: ACL SETUSER limited \+set$
 		0|note|rights|-incrby|semaphores can't be used; try: ACL SETUSER limited \+incrby$
-		0|note|rights|-scan|list, waiters and --remember use more rights than locks need; try: ACL SETUSER limited \+scan$
+		0|note|rights|-scan|list needs more rights than locks; try: ACL SETUSER limited \+scan$
+		0|note|rights|-pubsub -scan|waiters and --remember use more rights than locks need; try: ACL SETUSER limited \+pubsub[|]numsub$
 	END
 	paste_rights
 	run -0 rlock list 'nightly*'

@@ -170,9 +170,9 @@ make_locks() {
 
 @test "the rights that the manual lists for list are enough, and list says how many keys the user may not read" {
 	create_limited_user
+	redis acl setuser ci -scan >/dev/null
 	run -77 rlock list -u "$CI_URL"
 	assert_output --partial '+scan'
-	grep -q 'Ql +scan' "$TOP/man/rlock.7"
 	redis acl setuser ci +scan >/dev/null
 	acquire lock ci nightly-1
 	acquire lock ci hourly

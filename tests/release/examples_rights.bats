@@ -168,6 +168,7 @@ only_these_lines() {
 	only_these_lines fair +zcard
 	only_these_lines readwrite +lindex +zscore
 	only_these_lines sem +lindex
+	run -0 rlock list 'nightly*'
 	# Compare commands without their subcommands, which Redis 6 does not count.
 	redis info commandstats | sed -nE 's/^cmdstat_([a-z]+).*/\1/p' | sort -u >used
 	assert [ "$(rights | wc -l)" -gt 30 ]
