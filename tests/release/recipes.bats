@@ -435,6 +435,8 @@ as_workflow() {
 	run -1 as_gitlab 4718
 	run -1 as_github
 	run -1 as_workflow "$other"
+	CI_PIPELINE_ID=4711 run -1 gitlab_job lock
+	GITHUB_RUN_ID=4711 run -1 github_job lock
 	sh_steps "$RECIPES/Jenkinsfile" >script
 	run -1 sh -xe script
 	agent_step 1
@@ -457,6 +459,54 @@ as_workflow() {
 	kill -TERM "$(pgrep -P "$PID")"
 	ended_with 143
 	is_free deploy
+}
+
+# gitlab_job JOB [SITE]: run the job of the recipe for several jobs of GitLab, as the runner does, in a directory of its own.
+gitlab_job() {
+	mkdir -p "$1${2-}"
+	cp -l deploy "$1${2-}" 2>/dev/null || :
+	(
+		cd "$1${2-}" || exit
+		recipe script "$RECIPES/gitlab-pipeline.yml" default before_script >script
+		recipe script "$RECIPES/gitlab-pipeline.yml" "$1" script >>script
+		SITE=${2-} bash -eo pipefail script
+	)
+}
+
+# github_job JOB [SITE]: run the job of the recipe for several jobs of GitHub, as the runner does, in a directory of its own.
+github_job() {
+	mkdir -p "$1${2-}"
+	cp -l deploy "$1${2-}" 2>/dev/null || :
+	(
+		cd "$1${2-}" || exit
+		exec recipe job "$RECIPES/github-jobs.yml" "$1" "secrets.RLOCK_URL=$RLOCK_URL" "vars.INSTALL_URL=$INSTALL_URL" \
+			"vars.INSTALL_SHA256=$INSTALL_SHA256" "matrix.site=${2-}"
+	)
+}
+
+@test "the jobs of a pipeline of GitLab, or of a run of GitHub, share the lock, also in parallel, and the last job releases it" {
+	local site
+	export CI_PIPELINE_ID=4711 GITHUB_RUN_ID=4711
+	for site in gitlab github; do
+		run -0 "${site}_job" lock
+		rm -f did go
+		touch stay
+		begin "${site}_job" deploy east
+		begin "${site}_job" deploy west
+		wait_until 120 has_done 'deploy east'
+		wait_until 120 has_done 'deploy west'
+		# The next pipeline must not acquire the lock. It waits for 30 minutes, so ask with -n.
+		run -75 rlock lock -n --owner "$site-4712" --lease 1h staging
+		touch go
+		ended_with 0 "${BACKGROUND[-1]}"
+		ended_with 0 "${BACKGROUND[-2]}"
+		is_held staging
+		run -0 "${site}_job" unlock
+		is_free staging
+		# The last job also runs when the first one has failed.
+		run -0 "${site}_job" unlock
+		rm -r stay lock unlock deployeast deploywest
+	done
 }
 
 # sh_steps FILE: print the commands of the sh steps that have one line.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The workflows of .github and the recipe for a workflow: actionlint accepts them, and they run steps and scripts that exist.
+# The workflows of .github and the recipes for workflows: actionlint accepts them, and they run steps and scripts that exist.
 
 load ../lib/usual
 
@@ -21,9 +21,9 @@ values() {
 	sed -n "s/^ *\(- \)\?$1: *//p" "$2" | tr -d "[]'"
 }
 
-@test "actionlint finds no fault with the workflows of this project, nor with the recipe for a workflow" {
+@test "actionlint finds no fault with the workflows of this project, nor with the recipes for workflows" {
 	[ -n "$ACTIONLINT" ] || skip "actionlint is not here: $(tail -n 1 "$BATS_FILE_TMPDIR/log")"
-	run -0 "$ACTIONLINT" -no-color -shellcheck= "$WORKFLOWS"/*.yml "$TOP/packaging/recipes/github-workflow.yml"
+	run -0 "$ACTIONLINT" -no-color -shellcheck= "$WORKFLOWS"/*.yml "$TOP"/packaging/recipes/github-{workflow,jobs}.yml
 	assert_output ''
 	sed 's/runs-on/run-on/' "$WORKFLOWS/release.yml" >"$BATS_TEST_TMPDIR/wrong.yml"
 	run -1 "$ACTIONLINT" -no-color -shellcheck= "$BATS_TEST_TMPDIR/wrong.yml"
