@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "options/table.h"
 #include "options/usage.h"
 #include "options/words.h"
+#include "sys/file_read.h"
 #include "sys/os.h"
 #include "sys/signals.h"
 #include "verbs.h"
@@ -77,6 +79,13 @@ static void overview_print(enum help_extent extent)
 			"'rlock VERB -h' has a verb's usual options, 'rlock --help' the exit codes.\n");
 }
 
+/* Whether both words have the same first letter, or the same first two in another order: "nulock". */
+static bool has_same_start(const char *verb, const char *name)
+{
+	return tolower((unsigned char)verb[0]) == tolower((unsigned char)name[0]) ||
+	       (verb[0] == name[1] && verb[1] == name[0]);
+}
+
 /*
  * Find the verb that name misspells, or "flock", "help" or "version"; NULL: none. Allow only one slip, and not in the
  * first letter. A word with more slips may be a lock's name, and to suggest "unlock" or "stop" for it would do harm.
@@ -84,18 +93,17 @@ static void overview_print(enum help_extent extent)
 static const char *find_mistyped_verb(const char *name)
 {
 	struct nearest nearest = { .typed = name };
+	const char *verb;
 
 	/* The verb of another program has another meaning: "set" is not sem. */
-	if (hints_find_verb(name) != NULL)
+	if (hints_find_verb(name, &verb) != NULL)
 		return NULL;
 	for (size_t i = 0; i < verb_count; i++)
 		nearest_try(&nearest, verbs[i].name);
 	nearest_try(&nearest, "flock");
 	nearest_try(&nearest, "help");
 	nearest_try(&nearest, "version");
-	return nearest.word != NULL && nearest.distance < 2 &&
-			       tolower((unsigned char)nearest.word[0]) ==
-				       tolower((unsigned char)name[0])
+	return nearest.word != NULL && nearest.distance < 2 && has_same_start(nearest.word, name)
 		       ? nearest.word
 		       : NULL;
 }
@@ -106,11 +114,13 @@ static const char *find_mistyped_verb(const char *name)
  */
 static int report_no_verb(const char *name, const char *line, const char *why)
 {
-	const char *hint = hints_find_verb(name);
+	const char *verb, *hint = hints_find_verb(name, &verb);
 	char shown[USAGE_SHOWN_MAX];
 
 	(void)usage_show(name, shown);
-	if (line != NULL)
+	if (line != NULL && hint != NULL)
+		message_error("'%s' is not a verb; %s; try: %s", shown, hint, line);
+	else if (line != NULL)
 		message_error("'%s' is not a verb; see 'rlock help', or try: %s", shown, line);
 	else if (why != NULL)
 		message_error("'%s' is not a verb; see 'rlock help': %s", shown, why);
@@ -199,7 +209,7 @@ static size_t count_flock_options(char **words, size_t count)
 {
 	size_t at = 0;
 
-	while (at < count && words[at][0] == '-' && words[at][1] != '\0') {
+	while (at < count && words[at] != NULL && words[at][0] == '-' && words[at][1] != '\0') {
 		bool has_value = strcmp(words[at], "-w") == 0 || strcmp(words[at], "-E") == 0;
 
 		if (!has_value && words[at][1 + strspn(words[at] + 1, "snxeoFu")] != '\0')
@@ -233,12 +243,9 @@ static bool is_of_flock(char **words, size_t count)
 static bool is_of_script(const char *word, const char *script)
 {
 	char line[LINE_MAX];
-	FILE *file = fopen(script, "re");
-	bool is_read = file != NULL && fgets(line, sizeof(line), file) != NULL;
-	size_t len = is_read ? strcspn(line, "\r\n") : 0, word_len = strlen(word);
+	ssize_t read = file_read_start(AT_FDCWD, script, O_NONBLOCK, line, sizeof(line));
+	size_t len = read > 0 ? strcspn(line, "\r\n") : 0, word_len = strlen(word);
 
-	if (file != NULL)
-		(void)fclose(file);
 	while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
 		len--;
 	return len >= word_len + 2 && strncmp(line, "#!", 2) == 0 &&
@@ -300,6 +307,25 @@ static bool report_one_word(int argc, char **argv)
 	return true;
 }
 
+/* Report a verb of another program. ours: the verb that replaces it, if the rest of the line is right with it; NULL: none. */
+static int report_foreign_verb(int argc, char **argv, const char *ours)
+{
+	/* "describe lock NAME" and "get locks" of kubectl have the type of the thing before its name. */
+	bool has_type = argc > 2 && choice_find("lock|locks", argv[2]) >= 0;
+	size_t first = has_type ? 3 : 2;
+	const struct verb *verb = ours != NULL ? verbs_find(ours) : NULL;
+	char lines[SUGGESTION_LINES_MAX];
+	struct suggestion suggestion;
+
+	if (verb != NULL && has_type && argc == 3)
+		verb = verbs_find("list");
+	if (verb == NULL || !correct(verb, argv + first, (size_t)argc - first, &suggestion) ||
+	    (verb_may_have_command(verb) && !suggestion.has_command))
+		return report_no_verb(argv[1], NULL, NULL);
+	suggestion_print(&suggestion, lines);
+	return report_no_verb(argv[1], lines, NULL);
+}
+
 /*
  * Report a first word that is no verb. It may be a verb of another program or a mistyped verb. Or the verb is missing, and run
  * or flock was meant.
@@ -314,11 +340,12 @@ static int report_unknown_verb(int argc, char **argv)
 	size_t count = (size_t)argc;
 	struct suggestion suggestion;
 	char lines[SUGGESTION_LINES_MAX];
+	const char *ours;
 
 	if (report_one_word(argc, argv))
 		return EXIT_USAGE;
-	if (hints_find_verb(word) != NULL && !is_name)
-		return report_no_verb(word, NULL, NULL);
+	if (hints_find_verb(word, &ours) != NULL && !is_name)
+		return report_foreign_verb(argc, argv, ours);
 	/* The verb follows the name: "NAME status". */
 	if (verb == NULL && second != NULL) {
 		char *typed_verb = argv[2];
@@ -370,6 +397,17 @@ static bool print_as_flock(char **words, size_t count, bool is_certain,
 	return true;
 }
 
+/* The first word that is a verb of another program; NULL: none. */
+static const char *find_foreign_verb(char **words, size_t count)
+{
+	const char *ours;
+
+	for (size_t i = 0; i < count; i++)
+		if (hints_find_verb(words[i], &ours) != NULL)
+			return words[i];
+	return NULL;
+}
+
 static void report_order(const struct suggestion *suggestion, bool may_be_of_flock)
 {
 	char lines[SUGGESTION_LINES_MAX];
@@ -390,12 +428,15 @@ static int report_option_first(int argc, char **argv)
 	const struct verb *verb = NULL;
 	const char *mistyped = argv[1][1] == '-' ? find_mistyped_verb(argv[1] + 2) : NULL;
 	struct suggestion suggestion;
+	const char *foreign;
 
 	if (count == 2 && mistyped != NULL) {
 		usage_line(&suggestion.line, PLAIN("rlock"), PLAIN(mistyped));
 		return report_no_verb(argv[1], suggestion.line.text, NULL);
 	}
-	/* "--" before the verb */
+	/* "--run", and "--" before the verb */
+	if (verbs_find(argv[1] + strspn(argv[1], "-")) != NULL)
+		argv[1] += strspn(argv[1], "-");
 	if (count > 2 && strcmp(argv[1], "--") == 0 && verbs_find(argv[2]) != NULL) {
 		argv++;
 		count--;
@@ -408,6 +449,11 @@ static int report_option_first(int argc, char **argv)
 	is_certain =
 		correct(verb != NULL ? verb : verbs_find("run"), verb != NULL ? argv + 2 : argv + 1,
 			verb != NULL ? count - 2 : count - 1, &suggestion);
+	foreign = verb == NULL && is_certain && !suggestion.has_command
+			  ? find_foreign_verb(argv + 2, count - 2)
+			  : NULL;
+	if (foreign != NULL)
+		return report_no_verb(foreign, NULL, NULL);
 	if (verb == NULL || is_flock)
 		is_flock = print_as_flock(argv + 1, count - 1, is_certain, &suggestion);
 	if (is_certain || is_flock)

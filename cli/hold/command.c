@@ -144,6 +144,18 @@ static bool report_odd_character(char *const *command, const char *shown, struct
 	return is_read;
 }
 
+/* Why there is no such program: a text that begins with a colon, or an empty one. */
+static const char *not_found_reason(const char *program)
+{
+	return strcmp(program, "--") == 0 ? ": COMMAND begins with '--'; leave it out"
+	       : program[0] == '\0'       ? ": is a variable empty?"
+	       : strcmp(program, "COMMAND") == 0 || strcmp(program, "...") == 0
+		       ? ": it stands for the command that you want to run"
+	       : strchr(program, '/') == NULL
+		       ? ": no directory of PATH has it, and a function of the shell cannot be run; give its path"
+		       : "";
+}
+
 /* Report that there is no such program. If the command needs a shell, show the command line that calls one. */
 static int report_not_found(const struct opts *opts)
 {
@@ -170,13 +182,7 @@ static int report_not_found(const struct opts *opts)
 								   &text, 1 });
 		free(text);
 	} else {
-		message_error_of_lock(
-			"%s: command not found%s", shown,
-			strcmp(program, "--") == 0 ? ": COMMAND begins with '--'; leave it out"
-			: program[0] == '\0'       ? ": is a variable empty?"
-			: strchr(program, '/') == NULL
-				? ": no directory of PATH has it, and a function of the shell cannot be run; give its path"
-				: "");
+		message_error_of_lock("%s: command not found%s", shown, not_found_reason(program));
 		return EXIT_NOT_FOUND;
 	}
 	message_error_of_lock("%s: command not found: %s; try: %s", shown,

@@ -80,6 +80,13 @@ static const struct hint hints[] = {
 	  "sudo -u" },
 	{ "-C|--chdir|--cwd|--directory|--workdir|--working-directory", VERBS_ACQUIRE, OPT_COUNT,
 	  .why = "another directory is set by: -- env -C DIR COMMAND", RUN_BY, "env -C" },
+	{ "--scope|--pty|--pipe|--collect|--fg|--rw|--tty", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "COMMAND is a child of rlock, and has the terminal, without it", LEAVE_OUT },
+	{ "--bg", VERBS_ACQUIRE, OPT_COUNT, .why = BACKGROUND_WHY, PUT_LAST, "&" },
+	{ "--on-calendar|--on-active|--every|--schedule|--cron|--at", VERBS_ACQUIRE, OPT_COUNT,
+	  .why = "rlock starts COMMAND immediately; cron or a timer has the time" },
+	{ "--raw|--no-raw|--no-auth-warning", VERBS_ALL, OPT_COUNT, .why = "only redis-cli has it",
+	  LEAVE_OUT },
 	{ "--rm|-i|-it|-ti|-tty|--interactive", VERBS_ACQUIRE, OPT_COUNT,
 	  .why = "without it a lock is removed at the end, and COMMAND has the terminal",
 	  LEAVE_OUT },
@@ -152,6 +159,9 @@ static const struct hint hints[] = {
 	{ "-s|--short", VERBS_STATUS | VERBS_LIST, OPT_COUNT,
 	  .why = "one line for each lock is: list, and the server is -u unix:///PATH" },
 	{ "-l|--long", VERBS_LIST, OPT_COUNT, .why = "list has all columns without it", LEAVE_OUT },
+	{ "-o|--output|--format", VERBS_REPORT, OPT_JSON,
+	  .why = "a JSON document is --json, and a text is printed without it", NO_LINE,
+	  .value = FORMAT_VALUE },
 	{ "-o|--output|--format|-j", VERBS_REPORT, OPT_JSON, .why = "a JSON document is --json" },
 	{ "--fix", VERBS_CHECK, OPT_COUNT, .why = "check changes nothing, and says what to do" },
 	{ "--cafile|--ca", VERBS_ALL, OPT_CACERT, .why = "the file of authorities is --cacert" },
@@ -177,57 +187,71 @@ static const struct hint hints[] = {
 /* Verbs of other programs, and a hint on the verb that does the same here. */
 static const struct {
 	const char *words, *hint;
+	const char *
+		verb; /* the verb with which the rest of the line is right; NULL: none is certain */
 } verb_hints[] = {
-	{ "ls|ps|locks|all|keys|scan", SEE_LIST },
-	{ "top", SEE_LIST " --watch" },
-	{ "show|get|describe|inspect", SEE_LIST ", or status NAME" },
-	{ "info|look|st|stat|state|who|holder|holders|owner|ttl", SEE_STATUS },
+	{ "ls|ps|locks|all|keys|scan", .hint = SEE_LIST, "list" },
+	{ "top", .hint = SEE_LIST " --watch" },
+	{ "show|get|describe|inspect", .hint = SEE_LIST ", or status NAME", "status" },
+	{ "info|look|st|stat|state|who|holder|holders|owner|ttl", .hint = SEE_STATUS, "status" },
 	{ "test|exists|locked|is-locked|is-held|is-free",
-	  "to see whether a lock is held: status NAME (1: not held)" },
+	  .hint = "to see whether a lock is held: status NAME (1: not held)", "status" },
 	{ "log|logs|history|events|journal|audit|last",
-	  "to see the last holder: status NAME, if its line had --remember 1d; to see all events: journalctl -t rlock, if the lines had --log syslog" },
-	{ "watch|monitor", SEE_STATUS ", again and again: status --watch NAME" },
+	  .hint = "to see the last holder: status NAME, if its line had --remember 1d; to see all events: journalctl -t rlock, if the lines had --log syslog" },
+	{ "watch|monitor", .hint = SEE_STATUS ", again and again: status --watch NAME" },
 	{ "wait",
-	  "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND; to wait until a lock is free: run NAME -- true" },
-	{ "doctor|ping|health", SEE_CHECK },
+	  .hint = "each verb waits by itself, at most for --wait DUR: run NAME -- COMMAND; to wait until a lock is free: run NAME -- true" },
+	{ "doctor|ping|health", .hint = SEE_CHECK, "check" },
 	{ "config|configure|init|setup",
-	  "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
+	  .hint = "the server is -u URL, RLOCK_URL, or a line of rlock.conf: url = redis://HOST:PORT; " SEE_CHECK },
 	{ "acquire|take|hold|set|setnx|put|new|create",
-	  "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME; " FOR_A_TIME },
-	{ "with|exec|job|start|mutex|elect|campaign",
-	  "to hold a lock while a command runs: run NAME -- COMMAND" },
-	{ "try|trylock", "to hold a lock only if it is free: run -n NAME -- COMMAND" },
+	  .hint = "to hold a lock: run NAME -- COMMAND, or in a script lock --pid $$ NAME; " FOR_A_TIME,
+	  "run" },
+	{ "with|exec|execute|job|start|do|mutex|elect|campaign|lckdo|setlock|solo|lockrun|withlock|with-lock|cron|wrap|guard|once",
+	  .hint = "to hold a lock while a command runs: run NAME -- COMMAND", "run" },
+	{ "try|trylock", .hint = "to hold a lock only if it is free: run -n NAME -- COMMAND" },
 	{ "queue|fairlock|fair-lock",
-	  "to hold a lock first come, first served: fair NAME -- COMMAND" },
-	{ "shared|readlock|read-lock", "to hold a lock that readers share: read NAME -- COMMAND" },
+	  .hint = "to hold a lock first come, first served: fair NAME -- COMMAND", "fair" },
+	{ "shared|readlock|read-lock",
+	  .hint = "to hold a lock that readers share: read NAME -- COMMAND", "read" },
 	{ "exclusive|writelock|write-lock|wrlock",
-	  "to hold a lock that excludes readers: write NAME -- COMMAND" },
-	{ "semaphore", "to hold one of N permits: sem --permits N NAME -- COMMAND" },
+	  .hint = "to hold a lock that excludes readers: write NAME -- COMMAND", "write" },
+	{ "semaphore", .hint = "to hold one of N permits: sem --permits N NAME -- COMMAND", "sem" },
 	{ "release|free|del|delete|rm|remove",
-	  "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
+	  .hint = "to release a lock of the caller: unlock NAME; to have another holder release one: stop NAME; one that cannot be asked: unlock --force NAME" },
 	{ "break|steal|force-unlock|kill|terminate",
-	  "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
-	{ "restart|reload", "nothing starts COMMAND again; to have the holder end: stop NAME" },
-	{ "fence|token", "to issue a fencing token: run --fence NAME -- COMMAND" },
-	{ "man|manual|usage", "to read how it is used: help, or man rlock" },
-	{ "lease|grant", FOR_A_TIME ", which is extended by: renew --owner ID --lease 30s NAME" },
+	  .hint = "to have the holder end: stop NAME; one that cannot be asked: unlock --force --holder OWNER NAME" },
+	{ "restart|reload",
+	  .hint = "nothing starts COMMAND again; to have the holder end: stop NAME" },
+	{ "sudo|doas|nice|ionice|nohup|timeout|time|env|setsid|ssh|xargs|parallel|sh|bash",
+	  .hint = "a program that runs another one stands after '--', as in: run NAME -- nice COMMAND" },
+	{ "fence|token", .hint = "to issue a fencing token: run --fence NAME -- COMMAND" },
+	{ "man|manual|usage", .hint = "to read how it is used: help, or man rlock" },
+	{ "lease|grant",
+	  .hint = FOR_A_TIME ", which is extended by: renew --owner ID --lease 30s NAME" },
 	{ "extend|refresh|relock|touch|keepalive|keep-alive|expire|pexpire",
-	  "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME" },
+	  .hint = "run and lock renew a lock by themselves; one of --owner: renew --owner ID NAME",
+	  "renew" },
 };
 
-const char *hints_find_verb(const char *typed)
+const char *hints_find_verb(const char *typed, const char **verb_out)
 {
 	char ours[DURATION_TEXT_MAX];
 
+	*verb_out = NULL;
 	/* Commands of Redis are often written in capitals. */
 	for (size_t i = 0; i < sizeof(verb_hints) / sizeof(verb_hints[0]); i++)
-		if (choice_find_any_case(verb_hints[i].words, typed) >= 0)
+		if (choice_find_any_case(verb_hints[i].words, typed) >= 0) {
+			*verb_out = verb_hints[i].verb;
 			return verb_hints[i].hint;
+		}
 	if (!word_is_number(typed) && notation_find(typed, ours) != NULL)
 		return WAIT_WHY
 			", how long COMMAND may run --max-run: run --wait DUR NAME -- COMMAND";
 	return NULL;
 }
+
+#define FORMATS "yaml|yml|wide|text|table|csv|tsv|xml|name|plain|pretty"
 
 static bool is_of_class(const char *value, enum value_class wanted)
 {
@@ -243,7 +267,9 @@ static bool is_of_class(const char *value, enum value_class wanted)
 	case NUMBER_VALUE:
 		return word_is_number(value);
 	case SIGNAL_VALUE:
-		return !word_is_number(value) && signals_parse(value, &signal);
+		return signals_parse(value, &signal);
+	case FORMAT_VALUE:
+		return choice_find(FORMATS, value) >= 0;
 	case PATH_VALUE:
 		return *value == '/';
 	}

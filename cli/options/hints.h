@@ -39,6 +39,7 @@ enum value_class {
 	NUMBER_VALUE,
 	SIGNAL_VALUE,
 	PATH_VALUE,
+	FORMAT_VALUE, /* of a document, but not JSON */
 };
 
 /* the start of a value of LIMIT_VALUE, before the duration */
@@ -65,7 +66,10 @@ struct hint {
  */
 const struct hint *hints_find(unsigned verbs, const char *word, const char *value);
 
-/* A hint for a word that is a verb of another program; NULL: the word is not known. */
-const char *hints_find_verb(const char *typed);
+/*
+ * A hint for a word that is a verb of another program; NULL: the word is not known. *verb_out: the verb with which the rest of the
+ * line may be right; NULL: none.
+ */
+const char *hints_find_verb(const char *typed, const char **verb_out);
 
 #endif

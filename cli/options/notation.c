@@ -18,12 +18,12 @@ static const struct {
 	const char *words, *unit;
 	int factor;
 } units[] = {
-	{ "w|wk|wks|week|weeks", "d", 7 },
-	{ "d|day|days", "d", 1 },
-	{ "h|hr|hrs|hour|hours", "h", 1 },
-	{ "m|min|mins|minute|minutes", "m", 1 },
-	{ "s|sec|secs|second|seconds", "s", 1 },
-	{ "ms|msec|msecs|millis|millisecond|milliseconds", "ms", 1 },
+	{ "w|wk|wks|week|weeks|woche|wochen|semaine|semaines", "d", 7 },
+	{ "d|day|days|tag|tage|tagen|jour|jours", "d", 1 },
+	{ "h|hr|hrs|hour|hours|std|stunde|stunden|heure|heures", "h", 1 },
+	{ "m|min|mins|minute|minutes|minuten", "m", 1 },
+	{ "s|sec|secs|second|seconds|sek|sekunde|sekunden|seconde|secondes", "s", 1 },
+	{ "ms|msec|msecs|millis|millisecond|milliseconds|millisekunde|millisekunden", "ms", 1 },
 };
 
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))

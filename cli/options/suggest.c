@@ -292,11 +292,18 @@ static size_t quote_len(const char *text, size_t len, bool is_at_end)
 	return 0;
 }
 
+/* Whether quotes of a shell are around the word, as in a file that no shell reads. */
+static bool has_shell_quotes(const char *word, size_t len)
+{
+	return len > 2 && (word[0] == '"' || word[0] == '\'') && word[len - 1] == word[0];
+}
+
 static bool has_quote(const char *word)
 {
 	size_t len = strlen(word);
 
-	return quote_len(word, len, false) > 0 || quote_len(word, len, true) > 0;
+	return has_shell_quotes(word, len) || quote_len(word, len, false) > 0 ||
+	       quote_len(word, len, true) > 0;
 }
 
 /* Whether the word is a duration or, after a number, a unit. */
@@ -465,8 +472,10 @@ static const char *glued_dashes(const struct line *line, const char *word)
 
 	if (dashes == NULL || !may_have_command(line) || line->command != NULL)
 		return NULL;
-	if (dashes == word)
-		return strchr("./", word[2]) != NULL && strchr(word, '/') != NULL ? dashes : NULL;
+	if (dashes == word) {
+		dashes = word + strspn(word, "-") - 2;
+		return strchr("./", dashes[2]) != NULL && strchr(word, '/') != NULL ? dashes : NULL;
+	}
 	return word[0] != '-' && (dashes[2] == '\0' || dashes[2] == '/' ||
 				  strncmp(dashes + 2, "./", 2) == 0 ||
 				  strncmp(dashes + 2, "../", 3) == 0)
@@ -675,7 +684,7 @@ static enum verdict mend_wrong_dashes(struct line *line, size_t at, const char *
 {
 	char *text = line->words[at], shown[USAGE_SHOWN_MAX], *name = NULL;
 	char *program = dashes != NULL ? (char *)dashes + 2 : NULL;
-	size_t len = dashes != NULL ? (size_t)(dashes - text) : 0;
+	size_t len = dashes != NULL && *text != '-' ? (size_t)(dashes - text) : 0;
 
 	(void)reject(why, MENDED,
 		     len > 0 ? "a blank is missing before '--' in '%s'"
@@ -702,16 +711,19 @@ static enum verdict mend_quotes(struct line *line, const struct word *word,
 	bool has_start = false, has_end = false;
 	char shown[USAGE_SHOWN_MAX];
 
+	if (has_shell_quotes(name, len)) {
+		name++;
+		len -= 2;
+	}
 	for (; (size = quote_len(name, len, false)) > 0; len -= size) {
 		name += size;
 		has_start = true;
 	}
 	for (; (size = quote_len(name, len, true)) > 0; len -= size)
 		has_end = true;
-	(void)reject(
-		why, UNCERTAIN,
-		"'%s' has quotes of a web page, which a shell does not remove (--name has any name)",
-		usage_show(word->value, shown));
+	(void)reject(why, UNCERTAIN,
+		     "'%s' has quotes that no shell has removed (--name has any name)",
+		     usage_show(word->value, shown));
 	if (len == 0 || has_start != has_end)
 		return UNCERTAIN;
 	return mend_words(line, word->at, 1, make(line, "%.*s", (int)len, name));
@@ -793,7 +805,6 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 	if (!is_sem) {
 		line->verb = "sem";
 		line->set = VERBS_SEM;
-		line->need = COMMAND_OPTIONAL;
 	}
 	return MENDED;
 }
@@ -970,6 +981,39 @@ static enum verdict mend_whole_line(struct line *line, size_t at, char why[SUGGE
 										 : UNCERTAIN;
 }
 
+/*
+ * Correct "nice -n 10 nightly -- ./job": all words from the program on but the last one stand before COMMAND. The last word is the
+ * name.
+ */
+static enum verdict mend_runner(struct line *line, size_t at, char why[SUGGESTION_MAX])
+{
+	const char *name = line->words[at];
+	size_t count = line->count - at - 1;
+
+	(void)reject(
+		why, UNCERTAIN,
+		"'%s' would be the name of a lock: it runs COMMAND after '--', as in: -- %s COMMAND (--name has any name)",
+		name, name);
+	if (line->command == NULL || count == 0 || count_names(line, 0) != count_names(line, at) ||
+	    line->words[line->count - 1][0] == '-' || line->prefix_count + count > PREFIX_MAX)
+		return UNCERTAIN;
+	memcpy(line->prefix + line->prefix_count, line->words + at, count * sizeof(*line->words));
+	line->prefix_count += count;
+	line->words[at] = line->words[line->count - 1];
+	line->count = at + 1;
+	return MENDED;
+}
+
+/* Whether the text has "$NAME", "${NAME}", "$(COMMAND)", "`COMMAND`" or "{{ NAME }}", with which a name is the same for all jobs. */
+static bool has_variable(const char *text)
+{
+	const char *dollar = strchr(text, '$');
+
+	return (dollar != NULL && (isalpha((unsigned char)dollar[1]) != 0 || dollar[1] == '_' ||
+				   dollar[1] == '{' || dollar[1] == '(')) ||
+	       strchr(text, '`') != NULL || strstr(text, "{{") != NULL;
+}
+
 /* Check the name of a lock to acquire for what is more often something else. */
 static enum verdict check_acquired_name(struct line *line, const struct word *word,
 					char why[SUGGESTION_MAX])
@@ -988,6 +1032,11 @@ static enum verdict check_acquired_name(struct line *line, const struct word *wo
 			       : mend_words(line, word->at, 1,
 					    make(line, "%.*s", (int)len - 2, name + 1));
 	}
+	if (has_variable(name))
+		return reject(
+			why, UNCERTAIN,
+			"name '%s': nothing has replaced the variable in it: do single quotes stand around it? (--name has any name)",
+			shown);
 	if (table_lacks_end(name))
 		return reject(
 			why, UNCERTAIN,
@@ -1006,11 +1055,40 @@ static enum verdict check_acquired_name(struct line *line, const struct word *wo
 		replace(line, word->at, 1, NULL, NULL);
 		return MENDED;
 	}
-	return choice_find(COMMAND_RUNNERS, name) < 0
-		       ? RIGHT
-		       : reject(why, UNCERTAIN,
-				"'%s' would be the name of a lock: it runs COMMAND after '--', as in: -- %s COMMAND (--name has any name)",
-				name, name);
+	return choice_find(COMMAND_RUNNERS, name) < 0 ? RIGHT : mend_runner(line, word->at, why);
+}
+
+/* Whether the name is that of a synopsis: "NAME", "NAME..." or "<lock>". */
+static bool is_placeholder(const char *name)
+{
+	size_t len = strlen(name);
+
+	return name != any_name && (strcmp(name, any_name) == 0 || strcmp(name, "NAME...") == 0 ||
+				    (len > 2 && name[0] == '<' && name[len - 1] == '>'));
+}
+
+/* Whether the name is the value of a switch before it, as in "--no-wait true". */
+static bool is_value_of_switch(const struct word *before, const struct word *name)
+{
+	return before->kind == WORD_OPTION && before->opt != NULL && before->opt->value == NULL &&
+	       before->at + 1 == name->at && choice_find("true|yes|on", name->value) >= 0;
+}
+
+static enum verdict mend_url(struct line *line, size_t at)
+{
+	replace(line, at, 1, option_url, line->words[at]);
+	return MENDED;
+}
+
+static enum verdict mend_value_of_switch(struct line *line, const struct word *before,
+					 const struct word *name, char why[SUGGESTION_MAX])
+{
+	(void)reject(why, UNCERTAIN, "--%s takes no value (--name has any name)",
+		     before->opt != NULL ? before->opt->name : "");
+	if (count_names(line, 0) == 1)
+		return UNCERTAIN;
+	replace(line, name->at, 1, NULL, NULL);
+	return MENDED;
 }
 
 /* Whether the name is the duration of timeout(1), the longest run of COMMAND. */
@@ -1053,18 +1131,18 @@ static enum verdict check_name(struct line *line, const struct word *before,
 			     "'%s' is a URL, not the name of a lock; the server is -u URL "
 			     "(--name has any name)",
 			     usage_show(name, shown));
-		if (has_option(line, OPT_URL))
-			return UNCERTAIN;
-		replace(line, word->at, 1, option_url, name);
-		return MENDED;
+		return has_option(line, OPT_URL) ? UNCERTAIN : mend_url(line, word->at);
 	}
 	if (strstr(name, " -- ") != NULL && line->command == NULL)
 		return mend_whole_line(line, word->at, why);
 	if (strcmp(name, "-") == 0)
 		return reject(why, UNCERTAIN, "'-' is a name only by --name");
-	if (name != any_name && strcmp(name, any_name) == 0)
+	if (is_placeholder(name))
 		return reject(why, UNCERTAIN,
-			      "'%s' stands for the name of a lock (--name has any name)", name);
+			      "'%s' stands for the name of a lock (--name has any name)",
+			      usage_show(name, shown));
+	if (is_value_of_switch(before, word))
+		return mend_value_of_switch(line, before, word, why);
 	if (strchr(name, ',') != NULL && line->need != COMMAND_NONE_BUT_PATTERN)
 		return mend_comma(line, word->at, why);
 	if (may_have_command(line))
@@ -1284,12 +1362,13 @@ static enum verdict use_port(struct line *line, const struct foreign *foreign)
 		size_t len = word.value != NULL ? strlen(word.value) : 0;
 		char *url;
 
-		if (word.opt != &opt_table[OPT_URL] || word.span != 2)
+		if (word.opt != &opt_table[OPT_URL] || word.span != 2 || word.value == NULL)
 			continue;
 		if (len > strlen(DEFAULT_PORT) &&
 		    strcmp(word.value + len - strlen(DEFAULT_PORT), DEFAULT_PORT) == 0)
 			len -= strlen(DEFAULT_PORT);
-		url = make(line, "%.*s:%s", (int)len, word.value, foreign->value);
+		url = make(line, "%s%.*s:%s", is_url(word.value) ? "" : "redis://", (int)len,
+			   word.value, foreign->value);
 		if (url == NULL || !word_is_number(foreign->value) || !urls_is_right(url))
 			return UNCERTAIN;
 		line->words[word.at + 1] = url;
@@ -1328,7 +1407,9 @@ static enum verdict mend_foreign(struct line *line, struct foreign *foreign)
 	case AS_COMMAND:
 		return use_as_command(line, foreign);
 	case AS_PERMITS:
-		return mend_number(line, foreign->at, foreign->span, foreign->value);
+		return word_is_number(foreign->value)
+			       ? mend_number(line, foreign->at, foreign->span, foreign->value)
+			       : UNCERTAIN;
 	case AS_SERVER:
 		return use_server(line, foreign);
 	case AS_PORT:
@@ -1375,6 +1456,14 @@ static bool find_foreign(struct line *line, const struct word *word, bool is_let
 	return out->hint != NULL;
 }
 
+/* Whether the unknown option is an argument of the program before it, the only name: "run make -j4" lacks the name of a lock. */
+static bool is_argument(const struct line *line, size_t at)
+{
+	return line->need == COMMAND_NEEDED && line->command == NULL && at > 0 &&
+	       line->words[at - 1][0] != '-' && count_names(line, 0) == 1 &&
+	       count_names(line, at - 1) == 1 && can_run(line->words[at - 1]);
+}
+
 /*
  * Report an option that the verb does not have: of another verb, of another program, or mistyped.
  */
@@ -1389,6 +1478,11 @@ static enum verdict report_unknown(struct line *line, const struct word *word,
 	const char *suggested = NULL;
 	struct foreign foreign;
 
+	if (is_argument(line, word->at)) {
+		cut_command(line, word->at - 1);
+		line->has_marked_command = true;
+		return reject(why, MENDED, "%s needs the name of a lock", line->verb);
+	}
 	/* Cut "=VALUE" off. */
 	(void)snprintf(option, sizeof(option), "%.*s", (int)strcspn(text, "="), text);
 	has_hint = find_foreign(line, word, false, &foreign);
@@ -1456,6 +1550,19 @@ static enum verdict mend_one_dash(struct line *line, const struct word *word,
 	return mend_words(line, word->at, 1, make(line, "-%s", line->words[word->at]));
 }
 
+/* Correct "--verbose=true" to --verbose, and leave "--verbose=false" out. */
+static enum verdict mend_switch(struct line *line, const struct word *word)
+{
+	char *name = make(line, "--%s", word->opt->name);
+	bool is_off = choice_find("0|no|false|off", word->value) >= 0;
+
+	if (name == NULL || word->opt == &opt_table[OPT_HELP] ||
+	    (!is_off && choice_find("1|yes|true|on", word->value) < 0))
+		return UNCERTAIN;
+	replace(line, word->at, 1, is_off ? NULL : name, NULL);
+	return MENDED;
+}
+
 /* Report a value of an option that takes none. "-n=3 NAME" and "-n3 NAME" mean "-n 3 NAME". */
 static enum verdict report_value(struct line *line, const struct word *word,
 				 char why[SUGGESTION_MAX])
@@ -1463,13 +1570,48 @@ static enum verdict report_value(struct line *line, const struct word *word,
 	const char *text = line->words[word->at];
 	size_t head = (size_t)(word->value - text);
 
-	if (word->opt != &opt_table[OPT_NO_WAIT])
-		return reject(why, UNCERTAIN, "--%s takes no value", word->opt->name);
+	if (word->opt != &opt_table[OPT_NO_WAIT] || !word_is_number(word->value)) {
+		(void)reject(why, UNCERTAIN, "--%s takes no value", word->opt->name);
+		return head == strlen(text) - strlen(word->value) &&
+				       (head == 3 || word->letter == 0)
+			       ? mend_switch(line, word)
+			       : UNCERTAIN;
+	}
 	(void)reject(why, UNCERTAIN, NUMBER_WHY);
 	return (head == 2 || (head == 3 && text[2] == '=')) && word_is_number(word->value) &&
 			       count_names(line, 0) > 0
 		       ? mend_number(line, word->at, 1, (char *)word->value)
 		       : UNCERTAIN;
+}
+
+/* Whether the value of a letter is right only without the '=' before it: "-E=0". */
+static bool has_equals(const struct line *line, const struct word *word)
+{
+	const char *text = line->words[word->at];
+	struct opts unwanted = { 0 };
+	char why[RLOCK_ERROR_MAX];
+	bool is_right;
+
+	if (word->letter == 0 || word->span != 1 || word->value == NULL || word->value[0] != '=' ||
+	    word->value != text + 2)
+		return false;
+	is_right = table_store(&unwanted, word->opt, word->value, why) != RLOCK_OK &&
+		   table_store(&unwanted, word->opt, word->value + 1, why) == RLOCK_OK;
+	opts_free_urls(&unwanted);
+	return is_right;
+}
+
+static enum verdict mend_equals(struct line *line, const struct word *word,
+				char why[SUGGESTION_MAX])
+{
+	char *option = make(line, "-%c", word->letter);
+
+	(void)reject(why, UNCERTAIN, "the value of -%c stands after a blank, not after '='",
+		     word->letter);
+	if (option == NULL)
+		return UNCERTAIN;
+	replace(line, word->at, 1, option, (char *)word->value + 1);
+	return MENDED;
 }
 
 /* Correct dashes, quotes and blanks that a shell or words.c reads in another way than they look. */
@@ -1514,6 +1656,8 @@ static enum verdict check_word(struct line *line, const struct word *before,
 		if (word->letter != 0 && text[2] != '\0' &&
 		    hints_find(line->set, text, NULL) != NULL)
 			return report_unknown(line, word, why);
+		if (has_equals(line, word))
+			return mend_equals(line, word, why);
 		if (word->opt == &opt_table[OPT_NAME])
 			return check_text(line, word->value, why);
 		if (word->opt == &opt_table[OPT_OWNER] && word->value != any_owner &&
@@ -1618,8 +1762,8 @@ static bool find_taken_name(const struct line *line, struct word *out)
 			       (out->opt->type == TYPE_TEXT || out->opt->type == TYPE_LINE ||
 				out->opt->type == TYPE_LOG);
 
-		if (out->kind != WORD_OPTION || out->span == 1 || out->value == any_number ||
-		    is_url(out->value))
+		if (out->kind != WORD_OPTION || out->span == 1 || out->value == NULL ||
+		    out->value == any_number || is_url(out->value))
 			continue;
 		if (is_text || table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK)
 			return true;

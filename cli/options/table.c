@@ -316,10 +316,23 @@ static const char *find_log_hint(const char *value)
 /* Words of other programs for a wait without a limit. */
 #define ENDLESS "-1|INF|Inf|infinite|infinity|forever|never|none|unlimited"
 
+/* Whether the value is like "03:00", "3am" or "2026-11-29". */
+static bool is_time_of_day(const char *value)
+{
+	size_t digits = strspn(value, "0123456789"), len = strlen(value);
+
+	return digits > 0 && (value[digits] == ':' || (value[digits] == '-' && digits == 4) ||
+			      (len > 2 && (strcmp(value + len - 2, "am") == 0 ||
+					   strcmp(value + len - 2, "pm") == 0)));
+}
+
 static enum rlock_status store_duration(const struct opt *opt, const char *value, int64_t *field,
 					char why[RLOCK_ERROR_MAX])
 {
 	char shortest[DURATION_TEXT_MAX], ours[DURATION_TEXT_MAX];
+	/* A negative number is rather a mistake. */
+	bool is_endless =
+		strcmp(value, "inf") == 0 || (choice_find(ENDLESS, value) >= 0 && *value != '-');
 	int64_t number;
 
 	if ((opt->scope & MAY_BE_INF) != 0 && strcmp(value, "inf") == 0) {
@@ -328,6 +341,15 @@ static enum rlock_status store_duration(const struct opt *opt, const char *value
 	}
 	if ((opt->scope & MAY_BE_INF) != 0 && choice_find(ENDLESS, value) >= 0)
 		return value_reject(why, "not a duration; try: inf");
+	if (opt == &opt_table[OPT_MAX_RUN] && is_endless)
+		return value_reject(why, "not a duration; try: 0");
+	if ((opt == &opt_table[OPT_TTL] || opt == &opt_table[OPT_LEASE]) && is_endless)
+		return value_reject(
+			why,
+			"not a duration; a lease ends, but that of --ttl is renewed while the lock is held");
+	if (is_time_of_day(value) && !notation_translate(value, ours))
+		return value_reject(
+			why, "perhaps a time of day, and not a duration, like 30s, 1500ms or 2m");
 	if (!duration_parse(value, &number) && notation_translate(value, ours))
 		return value_reject(why, "not a duration; try: %s", ours);
 	if (!duration_parse(value, &number))

@@ -2,6 +2,7 @@
  * Split a value into URLs at its blanks, and let the library parse each. If it refuses a URL, and a mistake explains
  * this that is typical of users, such as quotes or a comment, report that mistake instead.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,26 @@ static bool split_urls(const char *piece, char out[URL_MAX])
 	return has_more;
 }
 
+/* Print the URL in "url=URL", "<URL>", "URL," and the like. False: there is none that is right, or one with a password. */
+static bool trim_url(const char *piece, char out[URL_MAX])
+{
+	static const char *const starts[] = { "redis", "valkey", "unix:" };
+	const char *start = NULL;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]) && start == NULL; i++)
+		start = strstr(piece, starts[i]);
+	if (start == NULL || strlen(start) >= URL_MAX || strchr(piece, '@') != NULL ||
+	    strstr(start, "://") == NULL || strchr(start, '?') != NULL)
+		return false;
+	(void)snprintf(out, URL_MAX, "%s", start);
+	len = strlen(out);
+	while (len > 0 && strchr(",;.>)]\"'", out[len - 1]) != NULL)
+		len--;
+	out[len] = '\0';
+	return strcmp(out, piece) != 0 && *piece != '"' && *piece != '\'' && urls_is_right(out);
+}
+
 /* Whether the URL has a list of hosts, and its scheme takes one host. */
 static bool has_hosts(const char *piece)
 {
@@ -200,6 +221,13 @@ static bool has_hosts(const char *piece)
 
 	return rest != NULL && strchr(rest, ',') != NULL &&
 	       memchr(piece, '+', (size_t)(rest - piece)) == NULL;
+}
+
+/* Whether the piece is the name of a lock, in the quotes of the URL before it. */
+static bool is_name_after_url(const char *value, const char *piece)
+{
+	return strpbrk(value, URL_SEPARATORS) != NULL && isalpha((unsigned char)*piece) &&
+	       piece[strcspn(piece, ".:/@[")] == '\0';
 }
 
 /* Explain why the library refused a piece of the value: by its reason, unless another one is more probable. */
@@ -210,6 +238,12 @@ static void explain(const char *value, const char *piece, const struct rlock_url
 	char url[URL_MAX], shown[URL_MAX];
 	size_t len = error->reason_len;
 
+	if (trim_url(piece, url)) {
+		(void)snprintf(why, RLOCK_ERROR_MAX,
+			       "other characters stand around the URL; try: %s",
+			       rlock_escape(url, strlen(url), shown, sizeof(shown)));
+		return;
+	}
 	if (split_urls(piece, url)) {
 		(void)snprintf(why, RLOCK_ERROR_MAX, "blanks separate several URLs; try: '%s'",
 			       rlock_escape(url, strlen(url), shown, sizeof(shown)));
@@ -221,9 +255,12 @@ static void explain(const char *value, const char *piece, const struct rlock_url
 		suggested = find_parameter_hint(piece + error->part_at, error->part_len);
 	if (*piece == '"' || *piece == '\'')
 		suggested = "quotes are no part of a URL; leave them out";
+	else if (isdigit((unsigned char)*piece) && piece[strspn(piece, "0123456789:")] == '\0')
+		suggested =
+			"a number is no server; another user is set by: -- sudo -u USER COMMAND";
 	else if (*piece == '#')
 		suggested = "a comment needs a line of its own";
-	else if (error->mistake == RLOCK_URL_MISTAKE_DATABASE)
+	else if (error->mistake == RLOCK_URL_MISTAKE_DATABASE || is_name_after_url(value, piece))
 		note = "; the name of a lock is a word of its own";
 	else if (strpbrk(value, URL_SEPARATORS) != NULL && has_rest_of_password(value))
 		suggested = "a blank in a user or password is written %20";
