@@ -56,13 +56,10 @@ static bool identify(const char *path, struct file_id *out, mode_t *mode_out)
 /* The number that follows line in text; -1: text has no such line. */
 static int64_t number_after(const char *text, const char *line)
 {
-	const char *cursor = strstr(text, line);
+	const char *cursor = file_find_value(text, line);
 	int64_t number;
 
-	if (cursor == NULL)
-		return -1;
-	cursor += strlen(line);
-	return number_read(&cursor, &number) ? number : -1;
+	return cursor != NULL && number_read(&cursor, &number) ? number : -1;
 }
 
 /* Read the numbers of mount and file from a process's fdinfo; -1: fdinfo has no such number. False with errno. */

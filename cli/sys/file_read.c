@@ -106,6 +106,13 @@ ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size
 	return len;
 }
 
+const char *file_find_value(const char *text, const char *key)
+{
+	const char *found = strstr(text, key);
+
+	return found != NULL ? found + strlen(key) : NULL;
+}
+
 bool file_is_named(int fd, int dir_fd, const char *name)
 {
 	struct stat opened, named;

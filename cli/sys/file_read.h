@@ -28,6 +28,9 @@ char *file_read_all(int fd, size_t max, int64_t until_ms, struct stat *stat_out,
  */
 ssize_t file_read_start(int dir_fd, const char *path, int flags, char *out, size_t size);
 
+/* The value after the first key in the text of a file such as /proc/PID/status. NULL: the text does not have the key. */
+const char *file_find_value(const char *text, const char *key);
+
 /* Whether the name below dir_fd still leads to the open file, and is not a symbolic link. */
 bool file_is_named(int fd, int dir_fd, const char *name);
 

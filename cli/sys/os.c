@@ -830,13 +830,10 @@ const char *os_check_kernel(void)
  */
 static bool has_our_pid(const char *status, const char *line)
 {
-	const char *cursor = strstr(status, line);
+	const char *cursor = file_find_value(status, line);
 	int64_t pid;
 
-	if (cursor == NULL)
-		return false;
-	cursor += strlen(line);
-	return number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
+	return cursor != NULL && number_read(&cursor, &pid) && *cursor == '\n' && pid == getpid();
 }
 
 static const char is_others[] = "/proc is that of another PID namespace; mount one for this "

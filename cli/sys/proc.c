@@ -170,13 +170,11 @@ bool proc_is_hidden(pid_t pid)
 static const char *status_find(pid_t pid, const char *key, char text[STAT_MAX])
 {
 	char path[32];
-	const char *found;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (file_read_start(AT_FDCWD, path, 0, text, STAT_MAX) < 0)
 		return NULL;
-	found = strstr(text, key);
-	return found != NULL ? found + strlen(key) : NULL;
+	return file_find_value(text, key);
 }
 
 pid_t proc_of_thread(pid_t thread)
