@@ -306,7 +306,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	has_hold_count a 1
 	ttl_is_above a 50000
 	run -75 rlock run -w 1s a -- true
-	[[ $output =~ \(([^\)]*)\),\ for ]]
+	[[ $output =~ \(([^\)]*)\)\ for ]]
 	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a
 	no_keys
 }
