@@ -312,6 +312,28 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 	return report_bad_line(opts, line, name, why);
 }
 
+/* Report a line without '='. Show the right line for "url: URL" and "url URL". */
+static int report_no_equals(const struct opts *opts, size_t line, char *text)
+{
+	char why[RLOCK_ERROR_MAX], shown[USAGE_SHOWN_MAX];
+	const struct opt *opt;
+	size_t len;
+
+	text = trim(text);
+	len = strcspn(text, ": \t");
+	opt = table_by_name(VERBS_ALL, text, len);
+	if (*text == '[')
+		(void)value_reject(why, "the file has no sections; leave this line out");
+	else if (opt != NULL && text[len] != '\0' && (opt->scope & SECRET) == 0)
+		(void)value_reject(why, "not a line like 'option = value'; try: %s = %s", opt->name,
+				   usage_show_value(table_id(opt),
+						    text + len + strspn(text + len, ": \t"),
+						    shown));
+	else
+		(void)value_reject(why, "not a line like 'option = value'");
+	return report_bad_line(opts, line, NULL, why);
+}
+
 static int add_line(struct opts *opts, char *text, size_t line)
 {
 	char *equals = strchr(text, '=');
@@ -319,7 +341,7 @@ static int add_line(struct opts *opts, char *text, size_t line)
 	const char *name, *value, *wrong;
 
 	if (equals == NULL)
-		return report_bad_line(opts, line, NULL, "not a line like 'option = value'");
+		return report_no_equals(opts, line, text);
 	*equals = '\0';
 	name = trim(text);
 	value = trim(equals + 1);

@@ -58,6 +58,8 @@ struct hint {
 	enum opt_id otherwise;
 	/* an option of timeout(1), which has the longest run of COMMAND as a word of its own */
 	bool is_of_timeout;
+	/* for LEAVE_OUT: in other programs, an option of that name takes a value */
+	bool may_have_value;
 };
 
 /*

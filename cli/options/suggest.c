@@ -789,6 +789,14 @@ static enum verdict mend_blanks(struct line *line, const struct word *word,
 		       : MENDED;
 }
 
+/* Replace the verb by sem. The need of a COMMAND stays. */
+static void use_sem(struct line *line)
+{
+	line->verb = "sem";
+	line->set = VERBS_SEM;
+	line->is_plain = false;
+}
+
 /*
  * Correct "-n 3" of consul, or "3" of GNU sem, to sem --permits 3. The words to replace are span words from index at
  * on.
@@ -802,10 +810,8 @@ static enum verdict mend_number(struct line *line, size_t at, size_t span, char 
 		return UNCERTAIN;
 	replace(line, at, span, NULL, NULL);
 	replace(line, 0, 0, option_permits, number);
-	if (!is_sem) {
-		line->verb = "sem";
-		line->set = VERBS_SEM;
-	}
+	if (!is_sem)
+		use_sem(line);
 	return MENDED;
 }
 
@@ -1352,7 +1358,10 @@ static enum verdict use_server(struct line *line, const struct foreign *foreign)
 	return replace_foreign(line, foreign, option_url, url);
 }
 
-/* Append the port to the URL of this line, if that has a host without one, or with the default port of mend_host. */
+/*
+ * Append the port to the URL of this line, if that has a host without one, or with the default port of mend_host. In a line without
+ * a URL, -p may be --pid.
+ */
 static enum verdict use_port(struct line *line, const struct foreign *foreign)
 {
 	struct words from = words_of(line);
@@ -1374,7 +1383,20 @@ static enum verdict use_port(struct line *line, const struct foreign *foreign)
 		line->words[word.at + 1] = url;
 		return replace_foreign(line, foreign, NULL, NULL);
 	}
-	return UNCERTAIN;
+	/* Without a server and a COMMAND, the number is that of a process. */
+	if (line->need != COMMAND_OPTIONAL || line->command != NULL || has_owner(line) ||
+	    !word_is_number(foreign->value))
+		return UNCERTAIN;
+	return replace_foreign(line, foreign, option_pid, foreign->value);
+}
+
+/* Whether more than one name may be in the line. */
+static bool may_have_names(const struct line *line)
+{
+	bool is_certain;
+	size_t command = find_command(line, &is_certain);
+
+	return count_names(line, 0) > 1 + count_names(line, command) || !is_certain;
 }
 
 /* Correct an option with a hint. UNCERTAIN: the line is as it was, or is no line to print. */
@@ -1392,7 +1414,10 @@ static enum verdict mend_foreign(struct line *line, struct foreign *foreign)
 	case USE_VERB:
 		return use_verb(line, foreign);
 	case LEAVE_OUT:
-		return replace_foreign(line, foreign, NULL, NULL);
+		/* The first of several names may be a value, as in "-e VARIABLE" of docker. */
+		return hint->may_have_value && may_have_names(line)
+			       ? UNCERTAIN
+			       : replace_foreign(line, foreign, NULL, NULL);
 	case PUT_LAST:
 		line->last = hint->text;
 		return replace_foreign(line, foreign, NULL, NULL);
@@ -1507,6 +1532,10 @@ static enum verdict report_unknown(struct line *line, const struct word *word,
 		print_verbs(other->verbs, verbs);
 		(void)reject(why, UNCERTAIN, "no such option '%s' of %s: it is one of %s", shown,
 			     line->verb, verbs);
+		if (other == &opt_table[OPT_PERMITS] && line->is_plain) {
+			use_sem(line);
+			return MENDED;
+		}
 	} else if (is_long && count_beginnings(line->set, option + 2, &other) > 1)
 		(void)reject(why, UNCERTAIN, "'%s' can be several options; see 'rlock help %s'",
 			     shown, line->verb);
@@ -1868,7 +1897,7 @@ static enum verdict mend_order(struct line *line, char why[SUGGESTION_MAX])
 	size_t last = line->count - 1;
 	struct words from = words_of(line);
 	struct word word = { .kind = WORD_UNKNOWN };
-	char program[USAGE_SHOWN_MAX], name[USAGE_SHOWN_MAX];
+	char program[USAGE_SHOWN_MAX], name[USAGE_SHOWN_MAX], *first;
 
 	while (words_next(&from, &word))
 		;
@@ -1879,9 +1908,11 @@ static enum verdict mend_order(struct line *line, char why[SUGGESTION_MAX])
 	(void)reject(why, MENDED,
 		     "'%s' is a program, and '%s' is none: the name stands before '--'",
 		     usage_show(word.value, program), usage_show(command[0], name));
+	/* command may be command_room. */
+	first = command[0];
 	line->command_room[0] = line->words[last];
 	line->command_room[1] = NULL;
-	line->words[last] = command[0];
+	line->words[last] = first;
 	line->command = line->command_room;
 	return MENDED;
 }

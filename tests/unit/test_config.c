@@ -23,6 +23,10 @@ static const struct {
 } bad[] = {
 	/* no option, a mistyped one, or an option of another program */
 	{ "# comment\ndb = 0\nfrobnicate\n", 3, "option = value" },
+	{ "url: redis://h\n", 1, "not a line like 'option = value'; try: url = redis://h" },
+	{ "ttl 5s\n", 1, "try: ttl = 5s" },
+	{ "url: redis://:" SECRET "@h\n", 1, "try: url = redis://:" },
+	{ "[rlock]\ndb = 0\n", 1, "no sections" },
 	{ "db = 0\nfrobnicate = 3\n", 2, "frobnicate" },
 	{ "w = 3s\n", 1, "'w'" },
 	{ "No-Wait = yes\n", 1, "No-Wait" },
