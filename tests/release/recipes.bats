@@ -467,9 +467,9 @@ gitlab_job() {
 	cp -l deploy "$1${2-}" 2>/dev/null || :
 	(
 		cd "$1${2-}" || exit
-		recipe script "$RECIPES/gitlab-pipeline.yml" default before_script >script
-		recipe script "$RECIPES/gitlab-pipeline.yml" "$1" script >>script
-		SITE=${2-} bash -eo pipefail script
+		recipe script "$RECIPES/gitlab-pipeline.yml" default before_script >step
+		recipe script "$RECIPES/gitlab-pipeline.yml" "$1" script >>step
+		SITE=${2-} bash -eo pipefail step
 	)
 }
 
