@@ -60,8 +60,11 @@ const char *blanks_find(const char *word)
 	size_t len = strlen(word), odd_len;
 
 	for (const char *at = word; *at != '\0'; at++) {
+		/* A name may have a tab or the like inside, as it may have a space. */
+		bool is_inside = (unsigned char)*at < 0x80 && at > word && at[1] != '\0';
+
 		odd = find_odd(at, &odd_len);
-		if (odd != NULL)
+		if (odd != NULL && !is_inside)
 			return odd->name;
 	}
 	return len > 0 && (word[0] == ' ' || word[len - 1] == ' ') ? "a blank" : NULL;

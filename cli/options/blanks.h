@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * The name of the first character of the word that was probably not meant as a part of it: an invisible one anywhere, or a blank
- * at the start or the end. NULL: there is none.
+ * The name of the first character of the word that was probably not meant as a part of it: an invisible one or a blank of a web page
+ * anywhere, or a blank of ASCII at the start or the end. NULL: there is none.
  */
 const char *blanks_find(const char *word);
 

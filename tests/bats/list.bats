@@ -351,7 +351,7 @@ while part := stream.recv(65536):
 @test "no byte of a name or a note breaks the metrics format, and different names have different labels" {
 	local name
 	for name in 'a"b\c' $'a\001b' 'a\x01b' $'a\xffb' $'a\u202eb' 'a{b="c"} 1' '\n' "$(printf '\\%.0s' {1..512})"; do
-		acquire sem ci "$name" --permits 1 --note $'x\x80"y\\@h pid 1 p\\'
+		acquire sem ci "--name=$name" --permits 1 --note $'x\x80"y\\@h pid 1 p\\'
 	done
 	run -0 rlock list --metrics
 	assert_line 'rlock_lock_waiters{name="a\\x01b",kind="sem"} 0'
