@@ -138,7 +138,7 @@ struct line {
 	enum command_need need;
 	bool is_plain; /* the verb takes a plain lock */
 	char **words;
-	size_t count;
+	size_t count, room;   /* number of words, and how many the array can hold */
 	char *const *command; /* NULL: the line has no COMMAND */
 	/* array for a COMMAND that is cut from words */
 	char **command_room;
@@ -153,7 +153,6 @@ struct line {
 	/* words before rlock, and after COMMAND; NULL: none */
 	const char *outer;
 	const char *last;
-	bool has_pieces;    /* a word was cut into several */
 	bool is_of_timeout; /* the line has options of timeout(1) */
 	/* which of two meanings of the line is printed; what the second one is for, NULL: there is only one */
 	enum { FIRST_READING, SECOND_READING } reading;
@@ -174,6 +173,12 @@ reject(char why[SUGGESTION_MAX], enum verdict verdict, const char *format, ...)
 	(void)vsnprintf(why, SUGGESTION_MAX, format, args);
 	va_end(args);
 	return verdict;
+}
+
+/* Whether more words can be added, besides those that replace() adds. */
+static bool has_room(const struct line *line, size_t more)
+{
+	return line->count + more + 2UL * MENDS_MAX < line->room;
 }
 
 /* Replace the span words from index at on by first and second, of which each may be NULL: no word. */
@@ -534,7 +539,7 @@ static void cut_command(struct line *line, size_t at)
 /* Append words of COMMAND to those before it. False: there is no room for so many. */
 static bool append_words(struct line *line, char *const *words, size_t count)
 {
-	if (count > WORDS_MORE / 2)
+	if (!has_room(line, count))
 		return false;
 	memcpy(line->words + line->count, words, count * sizeof(*words));
 	line->count += count;
@@ -738,13 +743,12 @@ static bool replace_by_pieces(struct line *line, size_t at)
 	char *pieces[PIECES_MAX], *text = make(line, "%s", line->words[at]);
 	size_t count = text != NULL ? blanks_cut(text, pieces, PIECES_MAX) : 0, dashes = 0;
 
-	if (count == 0 || count > PIECES_MAX || line->has_pieces)
+	if (count == 0 || count > PIECES_MAX || !has_room(line, count))
 		return false;
 	while (dashes < count && strcmp(pieces[dashes], "--") != 0)
 		dashes++;
 	if (dashes < count && (line->command != NULL || !may_have_command(line)))
 		return false;
-	line->has_pieces = count > 2;
 	memmove(line->words + at + count, line->words + at + 1,
 		(line->count - at - 1) * sizeof(*line->words));
 	memcpy(line->words + at, pieces, count * sizeof(*pieces));
@@ -1787,16 +1791,18 @@ static bool find_taken_name(const struct line *line, struct word *out)
 
 	while (words_next(&from, out)) {
 		struct opts unwanted = { 0 };
-		bool is_text = out->opt != NULL &&
-			       (out->opt->type == TYPE_TEXT || out->opt->type == TYPE_LINE ||
-				out->opt->type == TYPE_LOG);
+		bool may_be_name = out->opt != NULL &&
+				   (out->opt->type == TYPE_TEXT || out->opt->type == TYPE_LINE ||
+				    out->opt->type == TYPE_LOG);
 
 		if (out->kind != WORD_OPTION || out->span == 1 || out->value == NULL ||
 		    out->value == any_number || is_url(out->value))
 			continue;
-		if (is_text || table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK)
-			return true;
+		may_be_name = may_be_name ||
+			      table_store(&unwanted, out->opt, out->value, why) != RLOCK_OK;
 		opts_free_urls(&unwanted);
+		if (may_be_name)
+			return true;
 	}
 	return false;
 }
@@ -2057,8 +2063,10 @@ static bool line_init(struct line *line, const struct opts *opts)
 			       .set = (unsigned)opts->verb->set,
 			       .need = opts->verb->command,
 			       .is_plain = opts->verb->kind == RLOCK_PLAIN,
-			       .words = calloc(2 * (opts->word_count + WORDS_MORE), sizeof(char *)),
+			       .words = calloc(2 * (opts->word_count + WORDS_MORE) + 1,
+					       sizeof(char *)),
 			       .count = opts->word_count,
+			       .room = opts->word_count + WORDS_MORE,
 			       .command = opts->command,
 			       .has_marked_command = opts->command != NULL };
 	if (line->words == NULL)
