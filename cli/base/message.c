@@ -65,6 +65,11 @@ void message_set_deadline(int64_t deadline_ms)
 	latest_ms = deadline_ms;
 }
 
+int64_t message_deadline(void)
+{
+	return latest_ms;
+}
+
 /*
  * Wait for room on stderr. False: still full, for example because a pager was stopped. The wait has a limit, because a
  * lock may be held during it, and no signal ends it. After a wait in vain, later messages do not wait until there is

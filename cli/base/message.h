@@ -19,6 +19,8 @@ void message_set_names(const char *names);
 
 /* Do not let a message wait for room after deadline_ms; INT64_MAX: no such limit. */
 void message_set_deadline(int64_t deadline_ms);
+/* The deadline that message_set_deadline has set. */
+int64_t message_deadline(void);
 
 enum message_level {
 	MESSAGE_ERROR, /* a failure, or a lost lock: never silenced */

@@ -350,6 +350,8 @@ void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease 
 	os_let_others_run_first();
 	/* Also release a lost lock, because its other names, or the same name on other servers, may still be held. */
 	status = release_or_keep(conn, hold, lease);
+	/* No renewal is delayed any more, so a line may wait for its reader or its file. */
+	message_set_deadline(INT64_MAX);
 	/* If the lease has not ended, a hold that is missing now was released by the request of the killed renewer. */
 	if (status == RLOCK_NOT_HELD && may_be_done && rlock_now_ms() < lease_end_ms(lease))
 		status = RLOCK_OK;

@@ -528,6 +528,8 @@ static void follow_front_state(struct renewer *renewer)
 		close_watched(renewer, &renewer->front_fd);
 		close_watched(renewer, &renewer->dialog_fd);
 		dialog_take_output(-1);
+		/* Never let a renewal wait for a log that hangs. */
+		message_set_deadline(0);
 		log_unread(renewer);
 		dispatch(renewer, EVENT_OTHER_DIED);
 	} else if (renewer->lease->is_front_stopped && renewer->is_continued) {
@@ -1237,7 +1239,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	struct lease *lease = args->lease;
 	struct renewer renewer;
 
-	/* Never let a renewal wait for a reader of standard error that does not read. */
+	/* Never let a renewal wait for a reader of standard error that does not read, or for a log that hangs. */
 	message_set_deadline(0);
 	renewer_init(&renewer, args, job, events);
 	renewer.is_front = renewer.is_start_finished = true;

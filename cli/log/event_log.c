@@ -14,16 +14,20 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/message.h"
+#include "base/minmax.h"
 #include "base/units.h"
 #include "lib/rlock.h"
 #include "log/event_log.h"
 #include "sys/file_read.h"
+#include "sys/os.h"
+#include "sys/proc.h"
 
 #define SYSLOG_SOCKET "/dev/log"
 #define SYSLOG_HEAD_MAX 64
@@ -32,6 +36,12 @@
  * the same minute. After a wait in vain, later lines do not wait.
  */
 #define SYSLOG_PATIENCE_MS 50
+
+/*
+ * Longest wait for the process that writes a line to the file, so that lines keep their order and an error is reported. The
+ * deadline of messages limits the wait as well.
+ */
+#define FILE_PATIENCE_MS 2000
 
 enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
 
@@ -60,26 +70,58 @@ static int open_file(void)
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/*
- * Write the line with one write(2), so that lines of many processes do not mix. Ignore SIGXFSZ, because the kernel
- * would end us by it if the file may not grow (ulimit -f). False with errno: not the whole line was written.
- */
-static bool write_file(const char *line, size_t len)
+/* In the child: write the line with one write(2), so that lines of many processes do not mix. Returns 0, or the errno. */
+static int append(const char *line, size_t len)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct sigaction found;
-	int fd = open_file(), error;
+	int fd = open_file();
 	ssize_t written;
 
 	if (fd < 0)
-		return false;
-	(void)sigaction(SIGXFSZ, &ignore, &found);
+		return errno;
+	/* Ignore SIGXFSZ, because the kernel would end us by it if the file may not grow (ulimit -f). */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	written = write(fd, line, len);
-	error = written < 0 ? errno : ENOSPC;
-	(void)sigaction(SIGXFSZ, &found, NULL);
-	(void)close(fd);
-	errno = error;
-	return written == (ssize_t)len;
+	if (written < 0)
+		return errno;
+	return written == (ssize_t)len ? 0 : ENOSPC;
+}
+
+/*
+ * Wait for the child that writes a line. A child that hangs counts as successful: the file gets the line when its file system
+ * answers. Returns the child's exit code.
+ */
+static int await_writer(pid_t pid)
+{
+	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
+	int64_t until_ms = min(rlock_now_ms() + FILE_PATIENCE_MS, message_deadline());
+	siginfo_t info = { 0 };
+
+	if (end.fd >= 0) {
+		(void)rlock_poll(&end, 1, until_ms);
+		(void)close(end.fd);
+	}
+	if (waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL)) != 0)
+		return 0;
+	return info.si_pid != 0 && info.si_code == CLD_EXITED ? info.si_status : 0;
+}
+
+/*
+ * Write the line in a child of its own. This process holds a lock or watches the renewer, and a file system that does not
+ * answer must not hang it. The child leaves the session, because the terminal's signals would end it. False with errno:
+ * not the whole line was written.
+ */
+static bool write_file(const char *line, size_t len)
+{
+	pid_t pid = os_fork_silently(HELPER_NAME);
+
+	if (pid == 0) {
+		(void)setsid();
+		/* Readers of the caller's pipes must see their end, even if the child hangs. */
+		os_close_from(0);
+		_exit(append(line, len));
+	}
+	errno = pid > 0 ? await_writer(pid) : errno;
+	return errno == 0;
 }
 
 /* ---- the system's log ---- */

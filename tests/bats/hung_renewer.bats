@@ -303,6 +303,25 @@ on_file_system() {
 	wait_until 10 is_gone "$RENEWER"
 }
 
+@test "when rlock was killed, and the file of --log hangs when the lock is lost, the renewer kills the command in time" {
+	local front
+	ln -s "$SERVER_SOCKET" to-server
+	needs_hung_file_system
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/to-server" --log mnt/f -t 6s a -- sh -c "$0" 2>stderr' "$IGNORE_TERM"
+	find_hold_processes
+	front=$PID
+	start_contender
+	wait_until 5 has_waiters a
+	kill -KILL "$front"
+	touch switches/flush
+	rm to-server
+	redis client kill type normal skipme yes >/dev/null
+	contender_ran_alone
+	grep -q flush switches/asked
+	rm switches/flush
+	wait_until 10 is_gone "$RENEWER"
+}
+
 # wait_on_file_system [OPTION...]: starts an rlock that waits for the lock "a", and then closes its connections. When its renewer
 # connects again, it hangs in the kernel.
 wait_on_file_system() {
