@@ -105,7 +105,7 @@ static const struct hint hints[] = {
 	{ "-f|--follow|-w", VERBS_STATUS | VERBS_LIST, OPT_WATCH,
 	  .why = "to print it again and again is --watch" },
 	{ "-n|--no-wait", VERBS_STOP, OPT_COUNT,
-	  .why = "not to wait for the release is --wait 0, and who would be asked is shown by: rlock status NAME" },
+	  .why = "not to wait for the release is --wait 0, and the holder, which would be asked, is shown by: rlock status NAME" },
 	{ "--dry-run", VERBS_HOLD | VERBS_STOP, OPT_COUNT,
 	  .why = "whether a lock is free, and who holds it, is shown by: rlock status NAME" },
 	{ "-child-exit-code", VERBS_ACQUIRE, OPT_COUNT,

@@ -787,7 +787,7 @@ static enum verdict mend_blanks(struct line *line, const struct word *word,
 	}
 	if (!replace_by_pieces(line, word->at))
 		return UNCERTAIN;
-	/* With "--" in the line, both pieces could be one name. */
+	/* With "--", both pieces could be one name. */
 	return count_names(line, 0) > names && line->command != NULL && strchr(text, '-') == NULL
 		       ? UNCERTAIN
 		       : MENDED;
@@ -1245,7 +1245,7 @@ static bool mend_one_word(struct line *line, const struct word *word, char why[S
 	return true;
 }
 
-/* An option with a hint, as it stands in the line. */
+/* An option with a hint, as it was written. */
 struct foreign {
 	const struct hint *hint;
 	size_t at, span;
@@ -1394,7 +1394,7 @@ static enum verdict use_port(struct line *line, const struct foreign *foreign)
 	return replace_foreign(line, foreign, option_pid, foreign->value);
 }
 
-/* Whether more than one name may be in the line. */
+/* Whether the line may have more than one name. */
 static bool may_have_names(const struct line *line)
 {
 	bool is_certain;

@@ -253,12 +253,12 @@ is_kept() {
 }
 
 @test "with one server of three frozen renew and unlock of an owner, unlock --force and stop work without delay" {
-	rlock lock --owner ci --lease 9s a b
-	rlock lock --owner ci --lease 9s c
+	rlock lock --owner ci --lease 60s a b
+	rlock lock --owner ci --lease 60s c
 	hold_in_background d -t 9s
 	wait_until 5 on_each is_held d
 	freeze_server 2
-	waits_for_none run -0 rlock renew --owner ci --lease 9s c
+	waits_for_none run -0 rlock renew --owner ci --lease 60s c
 	waits_for_none run -0 rlock unlock --owner ci a b
 	waits_for_none run -1 rlock unlock --owner ci a
 	waits_for_none run -1 rlock renew --owner another c
