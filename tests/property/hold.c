@@ -548,7 +548,9 @@ static bool step_break(void)
 	if (hold != NULL && one_in(2))
 		(void)snprintf(owner, sizeof(owner), "%s", hold->owner);
 	take_snapshot(world.at);
-	if (now.holder_field_count == 0)
+	if (ends_kept_hold_now())
+		want = ANY_STATUS;
+	else if (now.holder_field_count == 0)
 		want = is_fair() && now.queue->elements > 0 ? ANY_STATUS : RLOCK_NOT_HELD;
 	else if (!is_any && holder_field_of(owner, "") == NULL &&
 		 holder_field_of(owner, WRITE) == NULL)

@@ -264,6 +264,9 @@ struct wish {
 	char owner[RLOCK_OWNER_MAX], id[RLOCK_HOLD_ID_MAX];
 };
 
+/* Whether a kept hold of the last snapshot ends about now, so that it cannot be predicted whether a request finds it. */
+bool ends_kept_hold_now(void);
+
 /* Whether the result of a request can be predicted now. */
 bool is_predictable(void);
 enum rlock_status predict_acquire(const struct wish *wish);

@@ -26,16 +26,22 @@ static bool is_over(const struct holder_field *holder)
 	return holder->ttl_ms <= 0;
 }
 
+bool ends_kept_hold_now(void)
+{
+	for (size_t i = 0; i < now.holder_field_count; i++)
+		if (now.holder_fields[i].is_kept && llabs(now.holder_fields[i].ttl_ms) <= MOMENT_MS)
+			return true;
+	return false;
+}
+
 /*
  * Whether the result of an acquisition cannot be predicted: a kept hold ends about now, or the lock is reserved for the next
  * waiter, which might not acquire it.
  */
 static bool is_unclear(void)
 {
-	for (size_t i = 0; i < now.holder_field_count; i++)
-		if (now.holder_fields[i].is_kept && llabs(now.holder_fields[i].ttl_ms) <= MOMENT_MS)
-			return true;
-	return ttl_of("rlock_turn:{" LOCK "}") != -2 || ttl_of("rlock_writer:{" LOCK "}") != -2;
+	return ends_kept_hold_now() || ttl_of("rlock_turn:{" LOCK "}") != -2 ||
+	       ttl_of("rlock_writer:{" LOCK "}") != -2;
 }
 
 static const char *holding_owner(const struct wish *wish, const char *suffix, bool is_live_one)
