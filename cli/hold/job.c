@@ -28,11 +28,10 @@
  */
 #define WALK_MS 100
 /*
- * Time that a renewer within the job has to release its own lock, after all other processes got SIGKILL. If the server
- * has reported our lock as lost, no lease limits the time, and it is LOST_RENEWER_MS.
+ * Time that a renewer within the job has to release its own lock, after all other processes got SIGKILL. It has seconds,
+ * because a lock that it does not release stays held until its lease ends.
  */
-#define RENEWER_MS 1000
-#define LOST_RENEWER_MS 5000
+#define RENEWER_MS 5000
 /* Most scans in a row. If a job forks faster than we scan, a later call finds its other processes. */
 #define SCANS_MAX 50
 
@@ -391,16 +390,15 @@ static void plan_scan(struct job *job, int64_t now_ms)
 
 /*
  * When renewers within the job get SIGKILL, too: RENEWER_MS after the job's other processes, but before the lease ends.
- * After a loss that the server has reported, there is no lease to count: LOST_RENEWER_MS after the other processes.
+ * After a loss that the server has reported, there is no lease to count.
  */
 static int64_t renewers_end_ms(const struct lease *lease)
 {
+	int64_t end_ms = max(lease_term_end_ms(lease), lease->reason_ms) + RENEWER_MS;
 	int64_t kill_ms = lease_kill_ms(lease);
 
-	if (lease->is_broken)
-		return max(lease_term_end_ms(lease), lease->reason_ms) + LOST_RENEWER_MS;
-	return min(max(lease_term_end_ms(lease), lease->reason_ms) + RENEWER_MS,
-		   kill_ms + (lease_end_ms(lease) - kill_ms) / 2);
+	return lease->is_broken ? end_ms
+				: min(end_ms, kill_ms + (lease_end_ms(lease) - kill_ms) / 2);
 }
 
 /*

@@ -138,11 +138,22 @@ hold_nested() {
 	wait_until 5 no_keys
 }
 
+@test "terminating a command leaves a slow inner renewer the time to release its lock" {
+	hold_nested
+	parent_of "$INNER"
+	stop_by_debugger "$PARENT"
+	wait_until 20 is_gone "$INNER"
+	pause_for 2
+	kill -KILL "$DEBUGGER" || fail 'the inner renewer did not get the time'
+	wait_until 5 is_free b
+	ended_with 124
+}
+
 @test "an inner renewer that hangs does not delay the end of a terminated command" {
 	hold_nested
 	parent_of "$INNER"
 	stop_by_debugger "$PARENT"
-	takes_less_than 12 ended_with 124
+	takes_less_than 20 ended_with 124
 	is_free a
 	is_gone "$INNER"
 }
