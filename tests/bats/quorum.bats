@@ -401,13 +401,14 @@ is_kept() {
 	revive_server "$b"
 	VIA=()
 	use_servers "$a" "$b" "$c"
-	run -75 rlock run -t 9s -n a -- touch ran
-	run -75 rlock run -t 9s -w 1s a -- touch ran
+	# A caller with a long lease waits as long as that for b, so the refusals do not depend on the time that these calls take.
+	run -75 rlock run -t 9m -n a -- touch ran
+	run -75 rlock run -t 9m -w 1s a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
 	# a is frozen. If the restarted b counted, b and c could grant the lock a second time.
 	freeze_server "$a"
-	run rlock run -t 9s -w 300ms --connect-timeout 200ms a -- touch ran
+	run rlock run -t 9m -w 300ms --connect-timeout 200ms a -- touch ran
 	[ "$status" = 75 ] || [ "$status" = 69 ]
 	[ ! -e ran ]
 	thaw_server "$a"

@@ -86,7 +86,7 @@ last_acquire() {
 }
 
 @test "a dead holder's permit is free again when its lease ends, or, for Java's permit, 5 s after its deadline" {
-	start_holder h sem --permits 2 -t 3s a
+	start_holder h sem --permits 2 -t 9s a
 	kill_contender h
 	# Add a permit of Redisson's whose deadline is now. It must be kept for 5 s more, since the clock of Redisson's client may
 	# be behind.
@@ -94,7 +94,7 @@ last_acquire() {
 		redis.call("decrby", KEYS[1], 1)
 		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' "$(server_ms)" >/dev/null
 	run -75 rlock sem -n --permits 2 a -- true
-	run -0 rlock sem -w 12s --permits 2 a -- true
+	run -0 rlock sem -w 30s --permits 2 a -- true
 	has_free_permits a 1
 	run -0 rlock sem -w 20s --permits 2 --take 2 a -- true
 	has_all_permits a 2
