@@ -2147,12 +2147,21 @@ static bool print_second(const struct opts *opts, struct usage_line *out)
 	return is_right;
 }
 
+/* Append the second reason, or replace the first by it if it says the same and more. */
+static void add_reason(char why[SUGGESTION_MAX], const char *later)
+{
+	size_t len = strlen(why);
+	bool repeats = strncmp(later, why, len) == 0;
+
+	(void)snprintf(why + (repeats ? 0 : len), SUGGESTION_MAX - (repeats ? 0 : len), "%s%s",
+		       repeats ? "" : "; ", later);
+}
+
 bool suggestion_find(const struct opts *opts, struct suggestion *out)
 {
 	struct line line;
 	enum verdict verdict;
 	char later[SUGGESTION_MAX] = "";
-	size_t len;
 
 	*out = (struct suggestion){ .help = HELP_NONE };
 	if (!line_init(&line, opts))
@@ -2161,10 +2170,9 @@ bool suggestion_find(const struct opts *opts, struct suggestion *out)
 	if (out->help == HELP_NONE) {
 		verdict = mend_line(&line, out->why, later);
 		out->is_wrong = verdict != RIGHT || out->why[0] != '\0';
-		len = strlen(out->why);
 		/* A corrected mistake may uncover one that cannot be corrected. */
 		if (verdict == UNCERTAIN && later[0] != '\0')
-			(void)snprintf(out->why + len, SUGGESTION_MAX - len, "; %s", later);
+			add_reason(out->why, later);
 		out->has_line =
 			out->is_wrong && verdict == RIGHT && !report_wrong_value(&line, out->why);
 		out->has_command = line.has_marked_command;
