@@ -18,8 +18,8 @@
 #include "url/url.h"
 
 /*
- * How long to wait, from the start of a query, for further answers when one answer is enough: for a query that needs only one, or if
- * there are one or two sentinels. A query that needs all answers waits until its deadline.
+ * How long to wait, from the start of a query that needs only one answer, for the answers of the others. A query that needs all
+ * answers waits until its deadline.
  */
 #define GRACE_MS 200
 /*
@@ -29,7 +29,8 @@
  */
 #define REST_MS 20
 /*
- * With fewer sentinels than this, one answer is enough: one or two sentinels have no majority when one of them is down.
+ * With fewer sentinels than this, one answer is enough if the other sentinel does not answer at all: one or two sentinels have no
+ * majority when one of them is down.
  */
 #define MAJORITY_OF 3
 
@@ -420,7 +421,10 @@ static void find_best(struct rlock__sentinels *sentinels, const char *server,
 	out->master = sentinels->best->master;
 	out->named = best.votes;
 	out->is_disputed = out->named < out->answered;
-	out->is_agreed = out->count < MAJORITY_OF ? !out->is_disputed : out->named > out->count / 2;
+	/* Of two sentinels a late one may still name another master. */
+	out->is_agreed = out->count < MAJORITY_OF
+				 ? !out->is_disputed && count_of(sentinels, RLOCK_BUSY) == 0
+				 : out->named > out->count / 2;
 }
 
 /*
@@ -477,10 +481,7 @@ static bool is_enough(struct rlock__sentinels *sentinels,
 		return sentinels->need == RLOCK__SENTINELS_ONE && found->answered > 0 &&
 		       now_ms >= sentinels->grace_end_ms;
 	if (sentinels->rest_end_ms == 0)
-		sentinels->rest_end_ms =
-			sentinels->count < MAJORITY_OF
-				? sentinels->grace_end_ms
-				: rlock__time_min(now_ms + REST_MS, sentinels->grace_end_ms);
+		sentinels->rest_end_ms = rlock__time_min(now_ms + REST_MS, sentinels->grace_end_ms);
 	return now_ms >= sentinels->rest_end_ms;
 }
 

@@ -239,6 +239,16 @@ refused() {
 	ended_with 0
 }
 
+@test "of two sentinels the one that answers late is awaited before a grant, as it may name another master" {
+	local late
+	set_master_at 2 2
+	start_proxy_between tcp:127.0.0.1:0 "tcp:$(cut -d , -f 2 <<<"$SENTINELS")"
+	proxy delay 700
+	late=${LISTENED#tcp:}
+	refused 69 "redis+sentinel://$late,${SENTINELS%%,*}/$SERVICE" 'the sentinels do not agree: .*' 20s
+	refused 69 "redis+sentinel://${SENTINELS%%,*},$late/$SERVICE" 'the sentinels do not agree: .*' 20s
+}
+
 @test "nothing is granted when no majority of the sentinels names one master, or two sentinels disagree" {
 	local one disagree
 	one="1 of [23] names redis://127.0.0.1:($(port_of 1)|$(port_of 2))/0 \(config-epoch 0\)"
