@@ -421,7 +421,7 @@ static void term_step(struct job *job)
 	job->is_term_complete = !report->is_incomplete;
 }
 
-static void kill_step(struct job *job, int64_t now_ms)
+void job_kill(struct job *job, int64_t now_ms)
 {
 	spared_fn is_spared = now_ms >= renewers_end_ms(job->lease) ? NULL : is_renewer;
 
@@ -439,7 +439,7 @@ void job_terminate(struct job *job, int64_t now_ms)
 	if (step == STEP_TERM)
 		term_step(job);
 	else
-		kill_step(job, now_ms);
+		job_kill(job, now_ms);
 	/*
 	 * If the job gets only --signal (--on-lost term), stop scanning, because the job may continue without a limit.
 	 */

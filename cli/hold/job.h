@@ -74,6 +74,9 @@ void job_free(struct job *job);
 /* Signal the job's processes as the lease demands at now_ms. */
 void job_terminate(struct job *job, int64_t now_ms);
 
+/* Send SIGKILL to the job's processes; to renewers within the job only when they have had time to release their locks. */
+void job_kill(struct job *job, int64_t now_ms);
+
 /*
  * Whether the command has ended and none of its processes is left. If some are left, call this again when a child of
  * this process has ended, and at next_scan_ms.
