@@ -416,7 +416,7 @@ has_run_for() {
 	end_commands
 	ended_with 0
 	redis_says 1 hget a other:1
-	redis_says 0 exists 'rlock_queue:{a}'
+	wait_until 5 redis_says 0 exists 'rlock_queue:{a}'
 }
 
 # ---- another master while a lock is waited for or held ----
