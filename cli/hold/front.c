@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "hold/dialog.h"
 #include "hold/front.h"
+#include "hold/guard.h"
 #include "hold/job.h"
 #include "hold/renewer.h"
 #include "options/opts.h"
@@ -427,9 +428,12 @@ static void end_without_job(struct front *front)
 static void follow_end(struct front *front)
 {
 	struct lease *lease = front->lease;
+	pid_t guard = -1;
 
 	if (front->is_over || front->renewer != 0 || front->due_ms[DUE_FORK] != INT64_MAX)
 		return;
+	if (lease->phase != HOLD_ENDED)
+		guard = guard_start(lease, &front->job);
 	read_dialog(front);
 	close_dialog(front);
 	if (lease->phase == HOLD_ENDED) {
@@ -448,6 +452,7 @@ static void follow_end(struct front *front)
 		lease->signals = lease->signals_in_hand = 0;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
+	guard_end(guard);
 }
 
 /* ---- the loop ---- */

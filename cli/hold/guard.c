@@ -9,25 +9,33 @@
 #include "sys/os.h"
 #include "sys/proc.h"
 
-/* Time between two looks at a front whose loop is late. */
-#define LATE_INTERVAL_MS 20
-/* Longest time between two looks. The front may plan an earlier iteration in between. */
+/* Shortest and longest time between two looks at a front whose loop is late, and the longest at one that is not. */
+#define LATE_MIN_MS 20
 #define INTERVAL_MAX_MS 1000
+/* Time between two looks while no job runs that the lock protects: not yet, or no longer. */
+#define NO_JOB_MS 100
 
 /*
  * Leave --signal to the front: from two processes, a command could get it twice. Decide by the same rule as the front does for
- * a renewer: its loop should have run before.
+ * a renewer: its loop should have run before. Returns when to look again.
  */
 static int64_t watch(struct lease *lease, struct job *job)
 {
-	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(lease);
+	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(lease), next_ms;
 
+	/* During the release, what the command has left may run on. */
+	if (!lease_has_job(lease))
+		return now_ms + NO_JOB_MS;
 	if (now_ms < overdue_ms)
 		return min(overdue_ms, now_ms + INTERVAL_MAX_MS);
 	lease_check_deadlines(lease, now_ms);
-	if (lease_terminates_job(lease) && lease_step(lease, now_ms) == STEP_KILL)
+	next_ms = lease_terminates_job(lease) ? lease_term_end_ms(lease) : lease_next_ms(lease);
+	if (lease_terminates_job(lease) && lease_step(lease, now_ms) == STEP_KILL) {
 		job_kill(job, now_ms);
-	return now_ms + LATE_INTERVAL_MS;
+		if (job->report.running == 0 && !job->report.is_incomplete)
+			next_ms = INT64_MAX;
+	}
+	return max(now_ms + LATE_MIN_MS, min(next_ms, now_ms + INTERVAL_MAX_MS));
 }
 
 pid_t guard_start(struct lease *lease, struct job *job)
@@ -41,16 +49,21 @@ pid_t guard_start(struct lease *lease, struct job *job)
 		_exit(0);
 	/* The terminal's signals are for the front. */
 	(void)setsid();
-	/* Readers of the caller's pipes must see their end, even if the front hangs. */
-	os_close_from(0);
-	(void)!chdir("/");
+	/* A real-time priority is not inherited. Raise it again: the command must be killed in time on a busy machine, too. */
+	os_lower_priority();
+	os_raise_priority();
+	/* Close no descriptor: that can hang in the same file system. The front has them all as well, and we end with it. */
 	for (;;)
 		(void)rlock_poll(NULL, 0, watch(lease, job));
 }
 
 void guard_end(pid_t guard)
 {
-	if (guard <= 0)
+	siginfo_t info;
+
+	/* Another loop that reaps helpers may have reaped it, and another process may have its pid. */
+	if (guard <= 0 ||
+	    waitid(P_PID, (id_t)guard, &info, (int)(WEXITED | WNOHANG | WNOWAIT | __WALL)) != 0)
 		return;
 	(void)kill(guard, SIGKILL);
 	(void)waitpid(guard, NULL, __WALL);

@@ -21,7 +21,6 @@
 #include "hold/command.h"
 #include "hold/dialog.h"
 #include "hold/finish.h"
-#include "hold/guard.h"
 #include "hold/renewer.h"
 #include "log/event_log.h"
 #include "options/opts.h"
@@ -1239,7 +1238,6 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 {
 	struct lease *lease = args->lease;
 	struct renewer renewer;
-	pid_t guard;
 
 	/* Never let a renewal wait for a reader of standard error that does not read, or for a log that hangs. */
 	message_set_deadline(0);
@@ -1264,10 +1262,8 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	job->next_scan_ms = 0;
 	take_passed_on(&renewer);
 	lease->next_iteration_ms = rlock_now_ms();
-	guard = guard_start(lease, job);
 	dispatch(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)
 		hold_loop(&renewer);
 	finish(&renewer);
-	guard_end(guard);
 }

@@ -285,7 +285,7 @@ on_file_system() {
 @test "when a killed renewer hung on a file system that rlock needs as well, rlock terminates the command before the lease ends" {
 	local holder
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "exec >/dev/null; echo \$\$ >command-pid; exec run_until_ended" >mnt/f 2>stderr'
 	find_hold_processes
 	holder=$PID
 	start_contender
@@ -297,6 +297,25 @@ on_file_system() {
 	wait_until 10 is_gone "$RENEWER"
 	kill -s CONT "$FILE_SYSTEM"
 	ended_with 76 "$holder"
+}
+
+@test "what a command has left runs on although an rlock that has taken over hangs while it releases" {
+	needs_hung_file_system
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 3s a -- sh -c "echo \$\$ >command-pid; run_until_ended & echo \$! >left
+		until [ -e go ]; do sleep 0.02; done" 2>stderr'
+	find_hold_processes
+	wait_until 5 test -s left
+	kill -s KILL "$RENEWER"
+	wait_until 5 is_renewed a 3000
+	kill -s STOP "$FILE_SYSTEM"
+	redis client kill type normal skipme yes >/dev/null
+	touch go
+	wait_until 10 is_gone "$COMMAND"
+	wait_until 10 is_free a
+	stays_true_for 0.5 is_running "$(<left)"
+	kill -s CONT "$FILE_SYSTEM"
+	end_commands
+	wait_until 10 is_gone "$PID"
 }
 
 # lose_with_late_hang: a holder, in HOLDER, loses its connection, and a renewer that connects again within the last 1.5 s of the lease
