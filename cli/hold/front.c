@@ -432,7 +432,7 @@ static void follow_end(struct front *front)
 
 	if (front->is_over || front->renewer != 0 || front->due_ms[DUE_FORK] != INT64_MAX)
 		return;
-	if (lease->phase != HOLD_ENDED)
+	if (lease->phase != HOLD_ENDED && lease->job_pid > 0)
 		guard = guard_start(lease, &front->job);
 	read_dialog(front);
 	close_dialog(front);
