@@ -155,7 +155,7 @@ refuses_runtime_directory() {
 		run -71 unshare -m sh -c "$how || exit 9; rlock lock --pid \$\$ a" sh "$RLOCK_RUNTIME_DIR"
 		assert_one_line "^rlock: .*$RLOCK_RUNTIME_DIR"
 		no_keys
-		no_rlock_runs
+		wait_until 5 no_rlock_runs
 	done
 }
 

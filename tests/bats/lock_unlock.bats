@@ -32,6 +32,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	assert_line --index 1 'rlock: nighty: not held, but a lock with a similar name is; try: rlock unlock nightly'
 	run -1 bash -c 'rlock lock --pid $$ nightly; rlock unlock weekly'
 	assert_output --partial 'weekly: not held by this process'
+	wait_until 5 no_rlock_runs
 }
 
 @test "unlock works when the renewer was killed; while the server hangs it exits with 69, and works later" {
