@@ -16,21 +16,24 @@
 #define NO_JOB_MS 100
 
 /*
- * Leave --signal to the front: from two processes, a command could get it twice. Decide by the same rule as the front does for
- * a renewer: its loop should have run before. Returns when to look again.
+ * If the front's loop is late, send SIGKILL to the job at the time when the front should. The front decides by the same rule
+ * whether a renewer hangs. Only the front sends --signal: if this process sent it as well, a command could get it twice, and end
+ * without cleaning up. Returns when to look again.
  */
 static int64_t watch(struct lease *lease, struct job *job)
 {
 	int64_t now_ms = rlock_now_ms(), overdue_ms = lease_overdue_ms(lease), next_ms;
+	bool is_terminating;
 
-	/* During the release, what the command has left may run on. */
+	/* Kill nothing during a release: the processes that the command has left may run on. */
 	if (!lease_has_job(lease))
 		return now_ms + NO_JOB_MS;
 	if (now_ms < overdue_ms)
 		return min(overdue_ms, now_ms + INTERVAL_MAX_MS);
 	lease_check_deadlines(lease, now_ms);
-	next_ms = lease_terminates_job(lease) ? lease_term_end_ms(lease) : lease_next_ms(lease);
-	if (lease_terminates_job(lease) && lease_step(lease, now_ms) == STEP_KILL) {
+	is_terminating = lease_terminates_job(lease);
+	next_ms = is_terminating ? lease_term_end_ms(lease) : lease_next_ms(lease);
+	if (is_terminating && lease_step(lease, now_ms) == STEP_KILL) {
 		job_kill(job, now_ms);
 		if (job->report.running == 0 && !job->report.is_incomplete)
 			next_ms = INT64_MAX;
@@ -47,12 +50,15 @@ pid_t guard_start(struct lease *lease, struct job *job)
 	os_die_with_parent(SIGKILL);
 	if (getppid() != front)
 		_exit(0);
-	/* The terminal's signals are for the front. */
+	/* Leave the session: SIGHUP or Ctrl-C of the terminal must reach the front only. */
 	(void)setsid();
-	/* A real-time priority is not inherited. Raise it again: the command must be killed in time on a busy machine, too. */
+	/* Raise the priority again, because a real-time priority is not inherited. Else a busy machine could delay the kill. */
 	os_lower_priority();
 	os_raise_priority();
-	/* Close no descriptor: that can hang in the same file system. The front has them all as well, and we end with it. */
+	/*
+	 * Close no descriptor, because a close can hang in the file system in which the front hangs. A reader of the caller's
+	 * pipes does not wait longer for that: the front has them open as well, and this process ends with it.
+	 */
 	for (;;)
 		(void)rlock_poll(NULL, 0, watch(lease, job));
 }
@@ -61,7 +67,7 @@ void guard_end(pid_t guard)
 {
 	siginfo_t info;
 
-	/* Another loop that reaps helpers may have reaped it, and another process may have its pid. */
+	/* Signal the guard only if it is still our child: shell.c reaps helpers that have ended, and pids are used again. */
 	if (guard <= 0 ||
 	    waitid(P_PID, (id_t)guard, &info, (int)(WEXITED | WNOHANG | WNOWAIT | __WALL)) != 0)
 		return;

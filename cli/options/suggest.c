@@ -2151,10 +2151,10 @@ static bool print_second(const struct opts *opts, struct usage_line *out)
 static void add_reason(char why[SUGGESTION_MAX], const char *later)
 {
 	size_t len = strlen(why);
-	bool repeats = strncmp(later, why, len) == 0;
 
-	(void)snprintf(why + (repeats ? 0 : len), SUGGESTION_MAX - (repeats ? 0 : len), "%s%s",
-		       repeats ? "" : "; ", later);
+	if (strncmp(later, why, len) == 0)
+		len = 0;
+	(void)snprintf(why + len, SUGGESTION_MAX - len, "%s%s", len > 0 ? "; " : "", later);
 }
 
 bool suggestion_find(const struct opts *opts, struct suggestion *out)

@@ -18,8 +18,8 @@
 #include "url/url.h"
 
 /*
- * How long to wait, from the start of a query that needs only one answer, for the answers of the others. A query that needs all
- * answers waits until its deadline.
+ * How long a query that needs only one answer waits for the other sentinels, counted from its start. A query that needs the answers
+ * of all sentinels waits until its deadline.
  */
 #define GRACE_MS 200
 /*
@@ -29,8 +29,8 @@
  */
 #define REST_MS 20
 /*
- * With fewer sentinels than this, one answer is enough if the other sentinel does not answer at all: one or two sentinels have no
- * majority when one of them is down.
+ * With fewer sentinels than this, one answer is enough for a grant once the other sentinel has failed to answer. If a majority were
+ * required of two sentinels, no lock could be granted while one of them is down.
  */
 #define MAJORITY_OF 3
 
@@ -421,7 +421,7 @@ static void find_best(struct rlock__sentinels *sentinels, const char *server,
 	out->master = sentinels->best->master;
 	out->named = best.votes;
 	out->is_disputed = out->named < out->answered;
-	/* Of two sentinels a late one may still name another master. */
+	/* Do not agree before the second of two sentinels has answered or failed, because it may name another master. */
 	out->is_agreed = out->count < MAJORITY_OF
 				 ? !out->is_disputed && count_of(sentinels, RLOCK_BUSY) == 0
 				 : out->named > out->count / 2;

@@ -30,9 +30,8 @@ struct rlock__sentinels_found {
 	/* The master of the latest configuration; belongs to the sentinels. */
 	const struct rlock_url *master;
 	/*
-	 * The master may grant: a majority of all sentinels names it, and no later configuration names another one. If the URL
-	 * has one or two sentinels, one answer is enough, but only after the other sentinel has failed to answer, and none may name
-	 * another master.
+	 * The master may grant: a majority of all sentinels names it, and no later configuration names another one. With
+	 * one or two sentinels, one answer is enough once the other sentinel has failed to answer, but none may name another master.
 	 */
 	bool is_agreed;
 	bool is_disputed; /* some name another master */

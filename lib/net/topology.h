@@ -42,7 +42,7 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
  * Confirm by the sentinels that the server is still the master. RLOCK_OK: a query at since_ms or later has confirmed this
  * already, or the URL names no sentinels. RLOCK_BUSY: a new query has begun.
  * is_grant: a majority of all sentinels must name the server, and no sentinel with a later configuration may name
- * another one. If the URL has one or two sentinels, one answer is enough if the other sentinel fails to answer, but no sentinel
+ * another one. With one or two sentinels, one answer is enough once the other sentinel has failed to answer, but no sentinel
  * may name another server.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,

@@ -290,7 +290,7 @@ on_file_system() {
 	holder=$PID
 	start_contender
 	wait_until 5 has_waiters a
-	# A process that waits for a file system can be killed as long as the file system has not read the request.
+	# SIGKILL ends a process that waits for a file system while that has not read the request. So rlock takes over, and hangs too.
 	kill -s STOP "$FILE_SYSTEM"
 	redis client kill type normal skipme yes >/dev/null
 	contender_ran_alone
@@ -319,7 +319,7 @@ on_file_system() {
 }
 
 # lose_with_late_hang: a holder, in HOLDER, loses its connection, and a renewer that connects again within the last 1.5 s of the lease
-# hangs. The file switches/asked says that it tried to.
+# hangs. The file system records the attempt in switches/asked.
 lose_with_late_hang() {
 	ln -s "$SERVER_SOCKET" to-server
 	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 9s --grace 0 a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
@@ -345,7 +345,7 @@ lose_with_late_hang() {
 		ended_with 76 "$HOLDER"
 	done
 	grep -q readlink switches/asked
-	# rlock may hang as well, as long as SIGKILL ended the renewer before the file system read its request.
+	# End the hang before waiting for rlock: if SIGKILL ended the renewer, rlock has taken over and hangs as well.
 	rm switches/readlink
 	ended_with 76 "$HOLDER"
 	wait_until 10 is_gone "$RENEWER"

@@ -298,7 +298,7 @@ except BlockingIOError:
 	assert_output "rlock: --log 'syslog': $lost; give stderr or a file"
 	rmdir dev
 	run -0 with_daemon none rlock run --log /dev/full b -- true
-	# A user's own /dev may not be opened for writing.
+	# Where the test runs as a user, the kernel may refuse to open a device of the /dev that with_daemon has made.
 	assert_output --regexp "^rlock: --log '/dev/full': cannot be (written to: No space left on device|opened: Permission denied); $lost\$"
 	rmdir dev
 	echo 'log = syslog' >conf

@@ -494,7 +494,7 @@ static const struct {
 		/* a missing name that may have been read as an option's value or as COMMAND */
 		{ "run --key a -- touch ran",
 		  "run needs the name of a lock: 'a' is the value of --key; was a variable empty?\n" },
-		/* A mistake that is made twice is named once. */
+		/* the same mistake twice: one message */
 		{ "list a -w -w",
 		  "rlock: no such option '-w': to print it again and again is --watch\n" },
 		{ "run --db a -- touch ran", "'a' is the value of --db; was a variable empty?\n" },
