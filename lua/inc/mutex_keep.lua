@@ -5,7 +5,7 @@
 -- include: keep
 
 local function keep(name, field, count, hold)
-	if is_stop_requested(name, hold_id) then return false end
+	if must_be_released(name, field, hold_id) then return false end
 	local is_new = not kept_until(field)
 	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
 	put_kept_hold(name, hold_id, hold, owner, kept_ms)

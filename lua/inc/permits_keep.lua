@@ -9,7 +9,7 @@ local function keep(name)
 	local hold = find_permits(name, hold_id)
 	if not hold then return 0 end
 	local is_held = hold.count > 0 and tonumber(hold.end_ms) > now_ms() and has_all_permits(name, hold_id, hold.count)
-	if not is_held or name.overwritten or is_stop_requested(name, hold_id) then
+	if not is_held or name.overwritten or must_be_released(name, hold.field, hold_id) then
 		local result = release_permits(name, hold_id)
 		return result == 3 and ended(hold) or result
 	end

@@ -20,7 +20,7 @@ end
 
 local function keep(name, field, count, hold)
 	local is_read = not is_writer_field(field)
-	if is_stop_requested(name, hold_id) or is_read and name.own_ms == 0 then return false end
+	if must_be_released(name, field, hold_id) or is_read and name.own_ms == 0 then return false end
 	local is_new = not kept_until(field)
 	local owner = is_new and kept_owner(field, now_ms() + kept_ms) or field
 	if is_read and not make_timeout_key(name, owner) then

@@ -428,6 +428,38 @@ break_with_lost_reply() {
 	done
 }
 
+# last_release: prints the arguments of the last release that was to keep a lock, one a line.
+last_release() {
+	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
+		local request = entry[4]
+		local kept_ms = string.lower(request[1]) == "evalsha" and request[5 + request[3]]
+		if kept_ms and string.match(kept_ms, "^[1-9]%d*$") then return request end end' 0
+}
+
+@test "when a release was refused after it had kept the lock, its repetition after that time frees the lock and wakes a waiter" {
+	local verb request holder
+	for verb in run wlock; do
+		rm -f ran end-commands
+		in_background rlock $verb --ttl 10m --at-least 4s a -- run_until_ended
+		holder=$PID
+		wait_until 5 has_child "$holder" run_until_ended
+		in_background rlock $verb a -- touch ran
+		wait_until 5 has_waiters a
+		redis config set slowlog-log-slower-than 0 >/dev/null
+		redis acl setuser default -pexpire >/dev/null
+		end_commands
+		wait_until 10 is_gone "$holder"
+		redis acl setuser default +pexpire >/dev/null
+		redis config set slowlog-log-slower-than -1 >/dev/null
+		mapfile -t request < <(last_release)
+		refute file_exists ran
+		pause_for 4.1
+		redis "${request[@]}" >/dev/null
+		wait_until 10 file_exists ran
+		wait_until 5 no_keys
+	done
+}
+
 # lock_behind_proxy [OPTION...]: a process acquires "a" through the proxy; sets PID.
 lock_behind_proxy() {
 	start_realtime_proxy
