@@ -43,15 +43,13 @@ static int64_t watch(struct lease *lease, struct job *job)
 
 pid_t guard_start(struct lease *lease, struct job *job)
 {
-	pid_t front = getpid(), pid = os_fork_silently(HELPER_NAME);
+	pid_t front = getpid(), pid = os_fork_helper(HELPER_NAME);
 
 	if (pid != 0)
 		return pid;
 	os_die_with_parent(SIGKILL);
 	if (getppid() != front)
 		_exit(0);
-	/* Leave the session: SIGHUP or Ctrl-C of the terminal must reach the front only. */
-	(void)setsid();
 	/* Raise the priority again, because a real-time priority is not inherited. Else a busy machine could delay the kill. */
 	os_lower_priority();
 	os_raise_priority();

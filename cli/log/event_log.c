@@ -107,15 +107,13 @@ static int await_writer(pid_t pid)
 
 /*
  * Write the line in a child of its own. This process holds a lock or watches the renewer, and a file system that does not
- * answer must not hang it. The child leaves the session, because the terminal's signals would end it. False with errno:
- * not the whole line was written.
+ * answer must not hang it. False with errno: not the whole line was written.
  */
 static bool write_file(const char *line, size_t len)
 {
-	pid_t pid = os_fork_silently(HELPER_NAME);
+	pid_t pid = os_fork_helper(HELPER_NAME);
 
 	if (pid == 0) {
-		(void)setsid();
 		/* Readers of the caller's pipes must see their end, even if the child hangs. */
 		os_close_from(0);
 		_exit(append(line, len));

@@ -204,7 +204,6 @@ _Noreturn static void be_child(const struct order *order)
 {
 	struct report report = { SHELL_FAILED, 0 };
 
-	(void)setpgid(0, 0);
 	report.value = order->path != NULL ? read_file(order) : run_command(order);
 	if (report.value == 0)
 		report.end = SHELL_EXITED;
@@ -226,7 +225,7 @@ _Noreturn static void be_helper(struct order order)
 	if (take_descriptors(&order) && chdir("/") == 0) {
 		(void)os_adopt_orphans();
 		os_lower_priority();
-		pid = os_fork_silently(HELPER_NAME);
+		pid = os_fork_helper(HELPER_NAME);
 		if (pid == 0)
 			be_child(&order);
 	}
@@ -267,9 +266,7 @@ static void reap_helpers(void)
 	}
 }
 
-/*
- * Fork a helper, in a session of its own, without a terminal, and with all signals blocked. job.c knows it by its name.
- */
+/* Fork a helper with all signals blocked. job.c knows it by its name. */
 static pid_t fork_helper(void)
 {
 	sigset_t all, before;
@@ -277,13 +274,9 @@ static pid_t fork_helper(void)
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	/* Fork silently, because a SIGCHLD would wake a process that waits for the end of COMMAND. */
-	pid = os_fork_silently(HELPER_NAME);
-	if (pid == 0) {
-		(void)setsid();
-		return 0;
-	}
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	pid = os_fork_helper(HELPER_NAME);
+	if (pid != 0)
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
