@@ -482,7 +482,8 @@ lock_behind_proxy() {
 
 @test "unlock of a lock that expired without its renewer never exits with 0, whatever is lost" {
 	lock_behind_proxy -t 3s
-	kill -KILL "$(renewers)"
+	find_lone_renewer
+	kill -KILL "$RENEWER"
 	wait_until 5 no_keys
 	proxy cut-before "$RELEASE"
 	run -69 rlock unlock --pid "$PID" a

@@ -66,7 +66,8 @@ load ../lib/scripting
 
 @test "only hold files of dead processes are removed" {
 	start_locking_script lock -t 3s b
-	kill -KILL "$(renewers)"
+	find_lone_renewer
+	kill -KILL "$RENEWER"
 	kill -KILL "$PID"
 	ended_with 137
 	assert_equal "$(count_hold_files)" 1
@@ -100,7 +101,8 @@ write_elsewhere() {
 		is_held a
 	done
 	cp original "$file"
-	kill -KILL "$(renewers)"
+	find_lone_renewer
+	kill -KILL "$RENEWER"
 	kill -KILL "$PID"
 	ended_with 137
 	for field in 2 3 4; do
@@ -213,7 +215,8 @@ lose_lock() {
 @test "a renewer whose process has ended uses almost no processor time while the server does not answer" {
 	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; run_until_ended'
 	wait_until 10 file_exists "$READY"
-	renewer=$(renewers)
+	find_lone_renewer
+	renewer=$RENEWER
 	kill -s STOP "$SERVER_PID"
 	kill -s KILL "$PID"
 	wait_until 5 is_gone "$PID"

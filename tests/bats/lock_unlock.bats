@@ -37,7 +37,8 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 @test "unlock works when the renewer was killed; while the server hangs it exits with 69, and works later" {
 	start_locking_script lock a
-	kill -KILL "$(renewers)"
+	find_lone_renewer
+	kill -KILL "$RENEWER"
 	wait_until 5 no_rlock_runs
 	kill -STOP "$SERVER_PID"
 	run -69 rlock unlock --pid "$PID" a

@@ -51,10 +51,10 @@ load ../lib/hold_processes
 }
 
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
-	hold_with_pids a -t 3s
+	hold_with_pids a -t 6s
 	kill -s STOP "$RENEWER"
 	wait_until 20 is_gone "$RENEWER"
-	stays_true_for 3.5 is_held a
+	stays_true_for 6.5 is_held a
 	is_running "$COMMAND"
 	end_commands
 	ended_with 0

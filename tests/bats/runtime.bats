@@ -125,10 +125,11 @@ without_renewal_time() {
 	rlock lock --pid $$ -t 9s a
 	name=$(hold_file)
 	# Stop the renewers, since a renewal would touch the file again.
-	kill -STOP "$(renewers)"
+	find_lone_renewer
+	kill -STOP "$RENEWER"
 	touch -d '20 days ago' "$name"
 	refute was_written
-	kill -CONT "$(renewers)"
+	kill -CONT "$RENEWER"
 	wait_until 15 was_written
 	without_renewal_time "$name" >before
 	rm "$name"

@@ -9,11 +9,12 @@ can_mount() {
 }
 
 # mount_hung_file_system TARGET: runs tests/bin/hung_file_system in its own mount namespace. Sets FILE_SYSTEM, its pid. Fails where
-# there is no FUSE.
+# there is no FUSE. With a real-time priority it reads each request before SIGKILL can end the process that waits for the reply.
 mount_hung_file_system() {
 	mkdir mnt switches
 	in_background unshare --mount --propagation slave hung_file_system "$PWD/mnt" "$PWD/switches" "$1"
 	FILE_SYSTEM=$PID
+	chrt --rr --pid 1 "$FILE_SYSTEM" 2>/dev/null || :
 	wait_until 20 eval 'is_gone "$FILE_SYSTEM" || [ -e switches/mounted ]'
 	is_running "$FILE_SYSTEM"
 }
