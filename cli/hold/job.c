@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/minmax.h"
@@ -346,11 +345,10 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 static bool record_children_before(struct job *job)
 {
 	struct scan scan = { .job = job, .includes_children_before = true };
-	siginfo_t info;
 	bool is_complete;
 
 	/* Scan only if this process has children, because most processes have none. */
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
+	if (!os_has_children())
 		return true;
 	scan_fill(&scan);
 	is_complete = !scan.is_incomplete;
@@ -455,9 +453,8 @@ void job_terminate(struct job *job, int64_t now_ms)
 bool job_is_gone(struct job *job)
 {
 	int64_t now_ms = rlock_now_ms();
-	siginfo_t info;
 
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
+	if (!os_has_children())
 		return true;
 	/* This process has children, which may not belong to the job. So scan, but at most once in WALK_MS. */
 	if (now_ms < job->walk_ms) {

@@ -299,6 +299,13 @@ void os_child_take(const siginfo_t *child)
 	(void)wait_child(P_PID, child->si_pid, &taken, what);
 }
 
+bool os_has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
 /* ---- events ---- */
 
 int os_events_open(void)

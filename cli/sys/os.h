@@ -62,6 +62,8 @@ void pid_list_free(struct pid_list *list);
  */
 bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
+/* Whether this process has a child, be it a zombie. It does not count helpers that it forked itself. */
+bool os_has_children(void);
 
 /* Add the pids of all processes in /proc. False: descriptors or memory are short, or there is no /proc. */
 bool os_list_processes(struct pid_list *out);

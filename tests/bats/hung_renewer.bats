@@ -265,6 +265,30 @@ on_file_system() {
 	no_keys
 }
 
+@test "rlock reaps the process that closes files for the renewer, also when that process ends after the renewer" {
+	needs_refuse
+	# The parent adopts orphans, and reaps none.
+	cat >parent <<-'EOS'
+		import ctypes, os, subprocess, sys
+		PR_SET_CHILD_SUBREAPER = 36
+		ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		status = subprocess.Popen(sys.argv[1:]).wait()
+		children = open(f'/proc/self/task/{os.getpid()}/children').read().split()
+		names = [open(f'/proc/{pid}/comm').read().strip() for pid in children]
+		open('left', 'w').write(f'status {status}, left: {[name for name in names if name != "refuse"]}')
+		open('over', 'w')
+	EOS
+	in_background sh -c 'exec 9>file; exec "$@"' sh python3 -IS parent refuse stopped rlock-helper clone STOP 1 rlock run a -- sh -c "$REPORT_PID_AND_RUN"
+	wait_until 10 test -s stopped
+	wait_until 10 test -s command-pid
+	wait_until 10 is_one_renewer
+	end_commands
+	wait_until 10 is_gone "$RENEWER"
+	kill -s CONT "$(awk '{ print $4 }' stopped)"
+	wait_until 10 file_exists over
+	assert_equal "$(<left)" 'status 0, left: []'
+}
+
 @test "when SIGKILL does not end a hung renewer, rlock terminates the command before the lease ends, with 76 and the reason" {
 	needs_hung_file_system
 	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 6s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
