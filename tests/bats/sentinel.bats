@@ -318,14 +318,14 @@ start_callers() {
 	ended_with 0
 }
 
-# start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 3 s.
+# start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 6 s.
 start_sockets() {
 	local name
 	for name; do
 		in_background redis-server --port 0 --unixsocket "$PWD/$name" --save '' --appendonly no --dir "$PWD" --logfile ''
 	done
 	for name; do
-		wait_until 10 has_run_for "$name" 5
+		wait_until 20 has_run_for "$name" 8
 	done
 } >/dev/null
 
@@ -335,7 +335,7 @@ has_run_for() {
 
 @test "a server of several that lost the lock grants it again only when most of its sentinels name that server" {
 	start_sockets x y
-	in_background rlock run --quorum majority -t 3s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
+	in_background rlock run --quorum majority -t 6s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
 	wait_until 5 is_held a
 	set_master_at 2 2
 	freeze_sentinels 3
