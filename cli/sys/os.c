@@ -73,9 +73,14 @@ static pid_t fork_as(unsigned long flags, const char *name)
 	return pid;
 }
 
+pid_t os_fork_silently(const char *name)
+{
+	return fork_as(0, name);
+}
+
 pid_t os_fork_helper(const char *name)
 {
-	pid_t pid = fork_as(0, name);
+	pid_t pid = os_fork_silently(name);
 
 	if (pid == 0)
 		(void)setsid();

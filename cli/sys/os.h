@@ -24,12 +24,13 @@ int os_process_signal(int process_fd, int signal);
 int os_process_signal_as_all(int process_fd, int signal);
 
 /*
- * Fork a helper, which leaves the session, so that no signal of the terminal reaches it. Its end sends no SIGCHLD, which
- * would wake a process that waits for its command. Only a wait with __WALL or __WCLONE finds it, so a loop that waits
- * for any child does not reap it. Others know the helper by proc.is_silent from its first moment, and a little later by
- * its name, too. No handler of pthread_atfork is called. So if this process has other threads, the helper must make
- * async-signal-safe calls only. -1 with errno.
+ * Fork a child whose end sends no SIGCHLD, which would wake a process that waits for its command. Only a wait with __WALL
+ * or __WCLONE finds the child, so a loop that waits for any child does not reap it. Others know it by proc.is_silent from
+ * its first moment, and a little later by its name, too. No handler of pthread_atfork is called. So if this process has
+ * other threads, the child must make async-signal-safe calls only. -1 with errno.
  */
+pid_t os_fork_silently(const char *name);
+/* Fork a helper silently. It leaves the session, so that no signal of the terminal reaches it. */
 pid_t os_fork_helper(const char *name);
 /*
  * Start a process that calls start(ctx) in our memory, as after vfork(2), and ends with its result. It has a stack of

@@ -204,6 +204,8 @@ _Noreturn static void be_child(const struct order *order)
 {
 	struct report report = { SHELL_FAILED, 0 };
 
+	/* Stay in the helper's session, by which kill_children finds what a killed helper has started. */
+	(void)setpgid(0, 0);
 	report.value = order->path != NULL ? read_file(order) : run_command(order);
 	if (report.value == 0)
 		report.end = SHELL_EXITED;
@@ -225,7 +227,7 @@ _Noreturn static void be_helper(struct order order)
 	if (take_descriptors(&order) && chdir("/") == 0) {
 		(void)os_adopt_orphans();
 		os_lower_priority();
-		pid = os_fork_helper(HELPER_NAME);
+		pid = os_fork_silently(HELPER_NAME);
 		if (pid == 0)
 			be_child(&order);
 	}

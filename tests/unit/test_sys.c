@@ -50,10 +50,10 @@ static void check_title(const char *title, const char *wanted)
 
 /* ---- processes ---- */
 
-static void check_fork_helper(void)
+static void check_silent_fork(void)
 {
 	siginfo_t info;
-	pid_t pid = os_fork_helper("helper");
+	pid_t pid = os_fork_silently("helper");
 
 	if (pid == 0)
 		_exit(0);
@@ -71,7 +71,7 @@ static bool reap(pid_t pid, siginfo_t *out)
 static void check_silent_child_is_known(void)
 {
 	struct proc silent = { 0 }, other = { 0 };
-	pid_t pids[2] = { os_fork_helper("helper"), -1 };
+	pid_t pids[2] = { os_fork_silently("helper"), -1 };
 	siginfo_t info;
 
 	if (pids[0] == 0 || (pids[1] = fork()) == 0) {
@@ -108,7 +108,7 @@ static void check_fork_keeps_name(void)
 	if (watcher == 0)
 		watch_name_of_parent();
 	for (int i = 0; i < 500; i++) {
-		pid_t pid = os_fork_helper("helper");
+		pid_t pid = os_fork_silently("helper");
 
 		if (pid == 0)
 			_exit(0);
@@ -401,7 +401,7 @@ void test_sys(void)
 {
 	check_title("rlock-renewer: a", "rlock-renewer: a");
 	check_title("rlock-renewer: nightly-backup-of-a-long-name", "rlock-renewer: nightly-ba");
-	check_fork_helper();
+	check_silent_fork();
 	check_silent_child_is_known();
 	check_fork_keeps_name();
 	check_children();
