@@ -105,11 +105,11 @@ kept_holds_go() {
 }
 
 @test "a command of a command gets SIGTERM once when the outer one is terminated" {
-	record_stderr rlock run --max-run 3s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
+	record_stderr rlock run --max-run 10s --grace 9s a -- rlock run b -- sh -c 'echo $PPID >inner; exec log_signals'
 	wait_until 20 file_has_line signals ready
 	# Stop the inner rlock: otherwise it would take over from its renewer, and pass a second SIGTERM on.
 	kill -STOP "$(<inner)"
-	wait_until 10 file_has_line signals TERM
+	wait_until 20 file_has_line signals TERM
 	stays_true_for 2.5 eval '[ "$(grep -cx TERM signals)" = 1 ]'
 	end_commands
 	ended_with 124
