@@ -13,8 +13,8 @@
 
 #include "base/message.h"
 #include "options/config.h"
-#include "options/suggest.h"
 #include "options/opts.h"
+#include "options/similar.h"
 #include "options/table.h"
 #include "options/usage.h"
 #include "sys/file_read.h"
@@ -286,7 +286,7 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 		word += strlen(export);
 	if (strncmp(word, prefix, strlen(prefix)) == 0)
 		word += strlen(prefix);
-	suggested = suggest_option(VERBS_ALL, word);
+	suggested = similar_option_find(VERBS_ALL, word);
 	if (suggested == NULL)
 		return report_bad_line(opts, line, name, "there is no such option");
 	opt = table_by_name(VERBS_ALL, suggested, strlen(suggested));

@@ -1,5 +1,5 @@
 /*
- * Words of other programs, verbs and options, and what to type instead: tables, with a row for each meaning of a word. suggest.c
+ * Words of other programs, verbs and options, and what to type instead: tables, with a row for each meaning of a word. foreign.c
  * makes the corrected line.
  */
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "options/notation.h"
 #include "options/passwords.h"
 #include "options/servers.h"
-#include "options/suggest.h"
+#include "options/similar.h"
 #include "options/table.h"
 #include "options/usage.h"
 
@@ -175,9 +175,10 @@ static void warn_of_variables(const struct opts *opts)
 
 		if (!is_unread(*entry, name))
 			continue;
-		option = suggest_same((unsigned)opts->verb->set, name + strlen(PREFIX));
+		option = similar_option_same((unsigned)opts->verb->set, name + strlen(PREFIX));
 		if (option == NULL)
-			option = suggest_near((unsigned)opts->verb->set, name + strlen(PREFIX));
+			option = similar_option_near((unsigned)opts->verb->set,
+						     name + strlen(PREFIX));
 		opt = option != NULL ? table_by_name(VERBS_ALL, option, strlen(option)) : NULL;
 		if (opt == NULL || table_decided(opts, table_id(opt)) != NULL)
 			continue;

@@ -5,14 +5,12 @@
 #include "options/opts.h"
 #include "options/usage.h"
 
-#define SUGGESTION_MAX 600
-
 struct suggestion {
 	/* the help that the line asks for: no other member is set then; HELP_NONE: the line asks for no help */
 	enum help_extent help;
 	bool is_wrong;
 	/* the first mistake, and a later one if that cannot be corrected */
-	char why[SUGGESTION_MAX];
+	char why[USAGE_WHY_MAX];
 	bool has_line; /* line is set: the corrected line, which is certain */
 	struct usage_line line;
 	/*
@@ -30,7 +28,7 @@ struct suggestion {
 bool suggestion_find(const struct opts *opts, struct suggestion *out);
 
 /* Whether an option in opts->words has a wrong value; print the first into why. argv_read reports it in another way. */
-bool suggestion_find_wrong_value(const struct opts *opts, char why[SUGGESTION_MAX]);
+bool suggestion_find_wrong_value(const struct opts *opts, char why[USAGE_WHY_MAX]);
 
 #define SUGGESTION_LINES_MAX 2200
 /* Print the corrected line, and the other one if there is one: "LINE, or for a process: LINE". */
@@ -38,14 +36,5 @@ void suggestion_print(const struct suggestion *suggestion, char out[SUGGESTION_L
 
 /* Print why, and the corrected lines, as one line by message_error. Returns EXIT_USAGE. */
 int suggestion_report(const struct suggestion *suggestion);
-
-/* The option of these verbs with that name, or that replaces a word of another program: "TIMEOUT". NULL: none. */
-const char *suggest_same(unsigned verbs, const char *name);
-
-/* The option of these verbs with the most similar name; NULL: none is similar. */
-const char *suggest_near(unsigned verbs, const char *name);
-
-/* Guess which long option of these verbs a wrong name stands for; NULL: no option has a similar name. */
-const char *suggest_option(unsigned verbs, const char *name);
 
 #endif

@@ -43,6 +43,9 @@ char *usage_where(const struct opts *opts, enum opt_id id, char out[USAGE_WHERE_
 char *usage_where_in_file(const struct opts *opts, size_t line, const char *name,
 			  char out[USAGE_WHERE_MAX]);
 
+/* Size of the reason why a command line is wrong, with its NUL. */
+#define USAGE_WHY_MAX 600
+
 /* Call table_give, and report a wrong value: "WHERE 'value': why". Returns 0, or the exit code. */
 int usage_give(struct opts *opts, struct given given);
 

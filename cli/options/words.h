@@ -1,6 +1,6 @@
 /*
- * Read the words of a command line one by one, by the option table, as names, options and values. argv.c, suggest.c and
- * usage.c all use this reader, so that they agree on what a word is.
+ * Read the words of a command line one by one, by the option table, as names, options and values. argv.c, usage.c and
+ * the modules that correct a line all use this reader, so that they agree on what a word is.
  */
 #ifndef WORDS_H
 #define WORDS_H
