@@ -224,8 +224,12 @@ bool proc_runs_our_program(pid_t pid)
 	char link[64], ours[PATH_MAX], its[PATH_MAX];
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	/*
+	 * ENOENT: the process is ending, and has lost its program before its name. If a helper counted as one of the job's
+	 * processes then, rlock flock would exit, and release the lock a moment later: the next flock -n would find it busy.
+	 */
 	if (!program_of_link(link, its, sizeof(its)))
-		return errno == EACCES || errno == EPERM;
+		return errno == EACCES || errno == EPERM || errno == ENOENT;
 	return program_of_link("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
 }
 

@@ -82,7 +82,10 @@ pid_t proc_of_thread(pid_t thread);
  * the process is not dumpable.
  */
 bool proc_is_of_our_user(pid_t pid);
-/* Whether the process runs a program with the name of ours, in any directory. True also if we may not read that. */
+/*
+ * Whether the process runs a program with the name of ours, in any directory. True also if we may not read that, or if the
+ * process is ending, and runs nothing any more.
+ */
 bool proc_runs_our_program(pid_t pid);
 /*
  * Compute the start time of a process that was forked between two times of rlock_now_ms(), because to read /proc would

@@ -88,6 +88,20 @@ static void check_silent_child_is_known(void)
 	}
 }
 
+/* A zombie has lost its program, as a process that is ending. */
+static void check_ending_process(void)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0, "the child has ended");
+	CHECK(proc_runs_our_program(pid),
+	      "a helper of ours that is ending is not taken for another program");
+	CHECK(reap(pid, &info), "the child is reaped");
+}
+
 /* Exit with 1 when the parent has the name of its helper. */
 static _Noreturn void watch_name_of_parent(void)
 {
@@ -404,6 +418,7 @@ void test_sys(void)
 	check_silent_fork();
 	check_silent_child_is_known();
 	check_fork_keeps_name();
+	check_ending_process();
 	check_children();
 	check_priorities();
 	check_starts();
