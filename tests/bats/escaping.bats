@@ -55,7 +55,7 @@ holds_escapers() {
 		124|none|${ESCAPERS[*]}|--max-run 3s
 		124|RENEWER|${ESCAPERS[*]}|--max-run 3s
 		124|PID|hopper hopper hopper hopper|--max-run 3s
-		124|PID|${ESCAPERS[*]}|--lease 4s
+		124|PID|${ESCAPERS[*]}|--lease 9s
 		143|none|${ESCAPERS[*]}|
 		130|none|session bare|
 		131|none|session bare|
