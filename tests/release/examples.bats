@@ -321,6 +321,15 @@ check_of_runs() {
 	RLOCK_URL=unix:///nowhere check_of_runs 1
 }
 
+@test "recipes: the result of that check becomes a metric" {
+	local status_of_check
+	for status_of_check in 0 1; do
+		stub has-run "exit $status_of_check"
+		run_example packaging/recipes/README.md has-run-metric
+		assert_equal "$(<has-run.prom)" "rlock_has_run{name=\"nightly\"} $((!status_of_check))"
+	done
+}
+
 @test "recipes: one caller runs, one waits, and a third exits at once" {
 	stub rebuild 'echo rebuild; run_until_ended'
 	show_example packaging/recipes/README.md one-waiter >script
