@@ -568,6 +568,9 @@ void rlock__request_start(struct rlock__connection *connection, bool needs_login
 /*
  * Begin a request. If the reply to an earlier request is outstanding, reset the stream, so that the kernel stops sending the
  * earlier request. The server may carry out that request all the same, so every request must be idempotent.
+ * If the stream was cut while it was idle, connect again first. A request that was sent over such a stream would have to be
+ * repeated. The repetition of a release that finds no hold cannot know whether the server had lost the hold, or the first request
+ * had released it.
  */
 void rlock__request_begin(struct rlock__connection *connection,
 			  const struct rlock__command *command, int64_t deadline_ms)
@@ -578,6 +581,8 @@ void rlock__request_begin(struct rlock__connection *connection,
 		rlock__stream_reset(&connection->session.stream);
 		rlock__session_close(&connection->session);
 		rlock__topology_drop_server(connection->topology);
+	} else if (rlock__session_is_cut(&connection->session)) {
+		rlock__connection_abandon(connection);
 	}
 	rlock__request_add(connection, command);
 	rlock__request_start(connection, command->needs_login, deadline_ms, NULL, NULL);

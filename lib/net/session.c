@@ -412,11 +412,14 @@ static enum rlock_status flush(struct rlock__session *session)
 {
 	if (session->stream.output.len == 0)
 		return RLOCK_OK;
+	/* After a failed write read first: the server may have sent an error before it closed the connection. */
+	if (!rlock__stream_flush(&session->stream)) {
+		session->was_sent =
+			session->was_sent || (session->is_queued && session->stream.sent > 0);
+		return RLOCK_OK;
+	}
 	if (session->is_queued)
 		session->was_sent = true;
-	/* After a failed write read first: the server may have sent an error before it closed the connection. */
-	if (!rlock__stream_flush(&session->stream))
-		return RLOCK_OK;
 	if (session->stream.output.len > 0)
 		return RLOCK_BUSY;
 	if (session->is_queued)
@@ -598,6 +601,11 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 bool rlock__session_is_open(const struct rlock__session *session)
 {
 	return session->state == RLOCK__SESSION_OPEN;
+}
+
+bool rlock__session_is_cut(const struct rlock__session *session)
+{
+	return rlock__session_is_open(session) && rlock__stream_is_cut(&session->stream);
 }
 
 void rlock__session_end_command(struct rlock__session *session)

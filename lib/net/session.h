@@ -141,6 +141,8 @@ enum rlock_status rlock__session_advance(struct rlock__session *session, struct 
 void rlock__session_await(const struct rlock__session *session, struct rlock__polled *polled);
 /* Whether a command can be sent without opening a stream. */
 bool rlock__session_is_open(const struct rlock__session *session);
+/* Whether the session is open, but its stream was cut. */
+bool rlock__session_is_cut(const struct rlock__session *session);
 /* End the command after its reply or failure. Drop the password, unless its fetch is not complete. */
 void rlock__session_end_command(struct rlock__session *session);
 /* Read the next reply to the login or the command, or a message of a subscription. RLOCK_BUSY: none yet. */

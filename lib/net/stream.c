@@ -538,6 +538,13 @@ bool rlock__stream_flush(struct rlock__stream *stream)
 	return true;
 }
 
+bool rlock__stream_is_cut(const struct rlock__stream *stream)
+{
+	struct pollfd fd = { stream->fd, POLLRDHUP, 0 };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 struct pollfd rlock__stream_await(const struct rlock__stream *stream)
 {
 	return (struct pollfd){ stream->fd, stream->output.len > 0 ? POLLOUT : POLLIN, 0 };

@@ -94,6 +94,9 @@ bool rlock__stream_queue(struct rlock__stream *stream, const struct rlock__text 
 /* Write queued bytes once, as many as the socket takes, without a SIGPIPE. False: the stream is broken. */
 bool rlock__stream_flush(struct rlock__stream *stream);
 
+/* Whether the server has closed the stream, or the network has reported it as broken. Does not wait. */
+bool rlock__stream_is_cut(const struct rlock__stream *stream);
+
 /* What to poll for: writing if bytes are queued, else reading. */
 struct pollfd rlock__stream_await(const struct rlock__stream *stream);
 

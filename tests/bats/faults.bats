@@ -428,6 +428,21 @@ break_with_lost_reply() {
 	done
 }
 
+@test "a lock that is lost together with its connection is reported as lost, although the command ends before the next renewal" {
+	local verb
+	for verb in run fair rlock wlock 'sem --permits 5'; do
+		rm -f end-commands
+		# shellcheck disable=SC2086
+		record_stderr rlock $verb -t 1h a -- run_until_ended
+		wait_until 5 has_child "$PID" run_until_ended
+		redis flushdb
+		redis client kill type normal skipme yes
+		end_commands
+		ended_with 76
+		stderr_is_one_line '^rlock: a: lock lost before the command ended, '
+	done
+} >/dev/null
+
 # last_release: prints the arguments of the last release that was to keep a lock, one a line.
 last_release() {
 	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
