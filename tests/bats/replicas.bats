@@ -56,12 +56,12 @@ is_empty() {
 }
 
 @test "a replica may be down for less than the lease; after that the command is terminated, 76" {
-	in_background rlock run -t 4s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	in_background rlock run -t 9s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	kill -STOP "$REPLICA"
-	stays_true_for 1.5 is_running "$PID"
-	kill -CONT "$REPLICA"
 	stays_true_for 2.5 is_running "$PID"
+	kill -CONT "$REPLICA"
+	stays_true_for 6 is_running "$PID"
 	kill -STOP "$REPLICA"
 	ended_with 76 "$PID"
 	is_gone "$(<inner)"
