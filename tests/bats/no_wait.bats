@@ -76,6 +76,16 @@ start_without_answer() {
 	no_keys
 }
 
+@test "rlock -n that is killed before the server's answer has not locked a name with a fencing counter either" {
+	redis set 'redisson_lock_token:{a}' 5 >/dev/null
+	start_without_answer
+	run ! is_held a
+	kill -s KILL "$PID"
+	ended_with 137
+	proxy release
+	keys_are 'redisson_lock_token:{a}'
+}
+
 @test "SIGTERM ends rlock -n whose server does not answer, and nothing is locked" {
 	start_without_answer
 	kill -s TERM "$PID"
