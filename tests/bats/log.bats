@@ -130,7 +130,7 @@ objects() {
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"
 	end_commands
-	wait_until 5 has_events 'acquired b,released b'
+	wait_until 5 has_events 'acquired b,released b' || fail "the log: $(cat log); renewers: $(renewers)"
 	assert_equal "$(field reason released)" '"rlock was killed"'
 	assert_equal "$(field pid acquired) $(field pid released)" "$PID $PID"
 }
