@@ -443,6 +443,18 @@ break_with_lost_reply() {
 	done
 } >/dev/null
 
+# A write to a TCP connection that the other side has closed succeeds, unlike one to a unix socket.
+@test "a lock that is lost together with its TCP connection is reported as lost as well" {
+	start_proxy tcp:127.0.0.1:0
+	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 1h a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
+	redis flushdb >/dev/null
+	proxy cut
+	end_commands
+	ended_with 76
+	stderr_is_one_line '^rlock: a: lock lost before the command ended, '
+}
+
 # last_release: prints the arguments of the last release that was to keep a lock, one a line.
 last_release() {
 	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
