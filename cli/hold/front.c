@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -428,6 +427,36 @@ static void end_without_job(struct front *front)
 	front->is_over = true;
 }
 
+/* Wait for the end of a child if it is a helper. False: it is none. */
+static bool await_helper(pid_t pid, int64_t deadline_ms)
+{
+	struct proc child;
+
+	return proc_read(pid, &child) && strcmp(child.name, HELPER_NAME) == 0 &&
+	       os_process_await(pid, deadline_ms);
+}
+
+/*
+ * Reap the helpers that the renewer has left, which are our children since it ended. Otherwise they would stay zombies in a
+ * container whose process 1 reaps none. A helper that ends may leave its own children to us, so search again.
+ */
+static void reap_left_helpers(struct front *front)
+{
+	int64_t deadline_ms = rlock_now_ms() + HELPERS_END_MS;
+	bool is_found = true;
+
+	while (is_found && os_has_children() && rlock_now_ms() < deadline_ms) {
+		struct pid_list children = { 0 };
+
+		is_found = false;
+		if (os_list_children(getpid(), &children))
+			for (size_t i = 0; i < children.count; i++)
+				is_found = await_helper(children.pids[i], deadline_ms) || is_found;
+		pid_list_free(&children);
+		reap(front);
+	}
+}
+
 /* Act on the end of the renewer: exit, take over, or fork another one. */
 static void follow_end(struct front *front)
 {
@@ -457,6 +486,8 @@ static void follow_end(struct front *front)
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
 	guard_end(guard);
+	if (front->is_over)
+		reap_left_helpers(front);
 }
 
 /* ---- the loop ---- */
@@ -597,42 +628,6 @@ static bool front_init(struct front *front, const struct hold_args *args)
 	return fork_renewer(front);
 }
 
-static bool await_helper(pid_t pid, int64_t deadline_ms)
-{
-	struct proc child;
-	struct pollfd end = { -1, POLLIN, 0 };
-
-	if (!proc_read(pid, &child) || strcmp(child.name, HELPER_NAME) != 0)
-		return false;
-	end.fd = os_process_open(pid);
-	if (end.fd < 0)
-		return false;
-	(void)rlock_poll(&end, 1, deadline_ms);
-	(void)close(end.fd);
-	return true;
-}
-
-/*
- * Reap the helpers that the renewer has left: they are our children since it ended. If we left them, they would stay zombies
- * in a container whose process 1 reaps none. A helper that ends may leave its own children to us, so search again.
- */
-static void reap_helpers(struct front *front)
-{
-	int64_t deadline_ms = rlock_now_ms() + HELPERS_END_MS;
-	bool is_found = true;
-
-	while (is_found && os_has_children() && rlock_now_ms() < deadline_ms) {
-		struct pid_list children = { 0 };
-
-		is_found = false;
-		if (os_list_children(getpid(), &children))
-			for (size_t i = 0; i < children.count; i++)
-				is_found = await_helper(children.pids[i], deadline_ms) || is_found;
-		pid_list_free(&children);
-		reap(front);
-	}
-}
-
 static void front_clear(struct front *front)
 {
 	if (front->self_fd >= 0)
@@ -664,7 +659,6 @@ int front_run(const struct hold_args *args)
 		message_error_of_lock("cannot start the renewer: %s", strerror(errno));
 		front.code = EXIT_SYSTEM;
 	}
-	reap_helpers(&front);
 	code = front.code;
 	if (args->lease->has_front_left) {
 		(void)lease_read_end(args->lease, &code, &signal);

@@ -1261,7 +1261,7 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	events->due_ms[DUE_RAISE] = events->due_ms[DUE_STOP] = events->shrink_ms = rlock_now_ms();
 	job->next_scan_ms = 0;
 	take_passed_on(&renewer);
-	/* Until the first iteration is planned, the guard would else wait for the one that the dead renewer has planned. */
+	/* Plan an iteration now: the guard would otherwise wait for the one that the dead renewer has planned. */
 	lease->next_iteration_ms = rlock_now_ms();
 	dispatch(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)

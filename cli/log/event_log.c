@@ -92,14 +92,9 @@ static int append(const char *line, size_t len)
  */
 static int await_writer(pid_t pid)
 {
-	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
-	int64_t until_ms = min(rlock_now_ms() + FILE_PATIENCE_MS, message_deadline());
 	siginfo_t info = { 0 };
 
-	if (end.fd >= 0) {
-		(void)rlock_poll(&end, 1, until_ms);
-		(void)close(end.fd);
-	}
+	(void)os_process_await(pid, min(rlock_now_ms() + FILE_PATIENCE_MS, message_deadline()));
 	if (waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL)) != 0)
 		return 0;
 	return info.si_pid != 0 && info.si_code == CLD_EXITED ? info.si_status : 0;

@@ -59,6 +59,17 @@ int os_process_signal_as_all(int process_fd, int signal)
 	return syscall(SYS_pidfd_send_signal, process_fd, signal, &info, 0) == 0 ? 0 : errno;
 }
 
+bool os_process_await(pid_t pid, int64_t deadline_ms)
+{
+	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
+
+	if (end.fd < 0)
+		return false;
+	(void)rlock_poll(&end, 1, deadline_ms);
+	(void)close(end.fd);
+	return true;
+}
+
 /*
  * Fork by the system call, without the handlers of pthread_atfork. The child sets the name, and this process never has
  * it. Otherwise a scan of a job that we belong to could take us for the helper, and that job's lock would be released

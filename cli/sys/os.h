@@ -23,6 +23,9 @@ int os_process_signal(int process_fd, int signal);
  */
 int os_process_signal_as_all(int process_fd, int signal);
 
+/* Wait until a process has ended, until deadline_ms at most. Do not reap it. False: no pidfd could be opened. */
+bool os_process_await(pid_t pid, int64_t deadline_ms);
+
 /*
  * Fork a child whose end sends no SIGCHLD, which would wake a process that waits for its command. Only a wait with __WALL
  * or __WCLONE finds the child, so a loop that waits for any child does not reap it. Others know it by proc.is_silent from

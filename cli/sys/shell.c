@@ -116,17 +116,6 @@ static struct report await_child(const struct order *order, pid_t pid)
 				info.si_status };
 }
 
-/* Wait for the end of a process, until until_ms at most. */
-static void await_end(pid_t pid, int64_t until_ms)
-{
-	struct pollfd end = { os_process_open(pid), POLLIN, 0 };
-
-	if (end.fd < 0)
-		return;
-	(void)rlock_poll(&end, 1, until_ms);
-	(void)close(end.fd);
-}
-
 /*
  * Kill the children of this thread, and the orphans that become its children when those die. session: kill only
  * processes of that session; 0: kill all. Processes that cannot be killed delay this call, but not beyond until_ms.
@@ -150,7 +139,8 @@ static void kill_children(pid_t session, int64_t until_ms)
 			    kill((pid_t)pid, SIGKILL) != 0)
 				continue;
 			killed++;
-			await_end((pid_t)pid, min(rlock_now_ms() + CHILD_MS, until_ms));
+			(void)os_process_await((pid_t)pid,
+					       min(rlock_now_ms() + CHILD_MS, until_ms));
 			(void)waitid(P_PID, (id_t)pid, &info, (int)(WEXITED | WNOHANG | __WALL));
 		}
 	} while (killed > 0 && rlock_now_ms() < until_ms);
@@ -398,7 +388,7 @@ void shell_stop(struct shell *shell)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid()) {
-		await_end(shell->helper, rlock_now_ms() + REAP_MS);
+		(void)os_process_await(shell->helper, rlock_now_ms() + REAP_MS);
 		reap_helpers();
 	}
 	if (shell->output != NULL)

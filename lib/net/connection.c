@@ -577,12 +577,11 @@ void rlock__request_begin(struct rlock__connection *connection,
 {
 	take_late_reply(connection);
 	rlock__request_abandon(connection);
-	if (connection->session.is_stale) {
+	if (connection->session.is_stale)
 		rlock__stream_reset(&connection->session.stream);
+	if (connection->session.is_stale || rlock__session_is_cut(&connection->session)) {
 		rlock__session_close(&connection->session);
 		rlock__topology_drop_server(connection->topology);
-	} else if (rlock__session_is_cut(&connection->session)) {
-		rlock__connection_abandon(connection);
 	}
 	rlock__request_add(connection, command);
 	rlock__request_start(connection, command->needs_login, deadline_ms, NULL, NULL);

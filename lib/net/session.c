@@ -410,16 +410,16 @@ static void count_from_send(struct rlock__session *session)
 
 static enum rlock_status flush(struct rlock__session *session)
 {
+	bool is_written;
+
 	if (session->stream.output.len == 0)
 		return RLOCK_OK;
-	/* After a failed write read first: the server may have sent an error before it closed the connection. */
-	if (!rlock__stream_flush(&session->stream)) {
-		session->was_sent =
-			session->was_sent || (session->is_queued && session->stream.sent > 0);
-		return RLOCK_OK;
-	}
-	if (session->is_queued)
+	is_written = rlock__stream_flush(&session->stream);
+	if (session->is_queued && (is_written || session->stream.sent > 0))
 		session->was_sent = true;
+	/* After a failed write read first: the server may have sent an error before it closed the connection. */
+	if (!is_written)
+		return RLOCK_OK;
 	if (session->stream.output.len > 0)
 		return RLOCK_BUSY;
 	if (session->is_queued)
