@@ -455,14 +455,6 @@ break_with_lost_reply() {
 	stderr_is_one_line '^rlock: a: lock lost before the command ended, '
 }
 
-# last_release: prints the arguments of the last release that was to keep a lock, one a line.
-last_release() {
-	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
-		local request = entry[4]
-		local kept_ms = string.lower(request[1]) == "evalsha" and request[5 + request[3]]
-		if kept_ms and string.match(kept_ms, "^[1-9]%d*$") then return request end end' 0
-}
-
 @test "when a release was refused after it had kept the lock, its repetition after that time frees the lock and wakes a waiter" {
 	local verb request holder
 	for verb in run wlock; do
@@ -472,13 +464,13 @@ last_release() {
 		wait_until 5 has_child "$holder" run_until_ended
 		in_background rlock $verb a -- touch ran
 		wait_until 5 has_waiters a
-		redis config set slowlog-log-slower-than 0 >/dev/null
+		record_requests
 		redis acl setuser default -pexpire >/dev/null
 		end_commands
 		wait_until 10 is_gone "$holder"
 		redis acl setuser default +pexpire >/dev/null
-		redis config set slowlog-log-slower-than -1 >/dev/null
-		mapfile -t request < <(last_release)
+		# The argument after the hold id is how long a release keeps the lock, in ms.
+		mapfile -t request < <(last_request 'string.match(request[5 + request[3]] or "", "^[1-9]%d*$")')
 		refute file_exists ran
 		pause_for 4.1
 		redis "${request[@]}" >/dev/null
@@ -509,7 +501,7 @@ lock_behind_proxy() {
 
 @test "unlock of a lock that expired without its renewer never exits with 0, whatever is lost" {
 	lock_behind_proxy -t 3s
-	find_lone_renewer
+	find_only_renewer
 	kill -KILL "$RENEWER"
 	wait_until 5 no_keys
 	proxy cut-before "$RELEASE"

@@ -281,7 +281,7 @@ on_file_system() {
 	in_background sh -c 'exec 9>file; exec "$@"' sh python3 -IS parent refuse stopped rlock-helper clone STOP 1 rlock run a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 10 test -s stopped
 	wait_until 10 test -s command-pid
-	wait_until 10 is_one_renewer
+	find_only_renewer
 	end_commands
 	wait_until 10 is_gone "$RENEWER"
 	kill -s CONT "$(awk '{ print $4 }' stopped)"

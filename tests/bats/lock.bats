@@ -66,7 +66,7 @@ load ../lib/scripting
 
 @test "only hold files of dead processes are removed" {
 	start_locking_script lock -t 3s b
-	find_lone_renewer
+	find_only_renewer
 	kill -KILL "$RENEWER"
 	kill -KILL "$PID"
 	ended_with 137
@@ -101,7 +101,7 @@ write_elsewhere() {
 		is_held a
 	done
 	cp original "$file"
-	find_lone_renewer
+	find_only_renewer
 	kill -KILL "$RENEWER"
 	kill -KILL "$PID"
 	ended_with 137
@@ -215,15 +215,14 @@ lose_lock() {
 @test "a renewer whose process has ended uses almost no processor time while the server does not answer" {
 	start_script 'rlock lock --pid $$ -t 30s a; touch "$READY"; run_until_ended'
 	wait_until 10 file_exists "$READY"
-	find_lone_renewer
-	renewer=$RENEWER
+	find_only_renewer
 	kill -s STOP "$SERVER_PID"
 	kill -s KILL "$PID"
 	wait_until 5 is_gone "$PID"
-	before=$(processor_ticks "$renewer")
+	before=$(processor_ticks "$RENEWER")
 	pause_for 2
 	# A busy loop would have used about two hundred ticks in this time.
-	(($(processor_ticks "$renewer") - before < 50))
+	(($(processor_ticks "$RENEWER") - before < 50))
 	kill -s CONT "$SERVER_PID"
 	wait_until 10 is_free a
 }

@@ -37,7 +37,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 
 @test "unlock works when the renewer was killed; while the server hangs it exits with 69, and works later" {
 	start_locking_script lock a
-	find_lone_renewer
+	find_only_renewer
 	kill -KILL "$RENEWER"
 	wait_until 5 no_rlock_runs
 	kill -STOP "$SERVER_PID"

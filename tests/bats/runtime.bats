@@ -125,7 +125,7 @@ without_renewal_time() {
 	rlock lock --pid $$ -t 9s a
 	name=$(hold_file)
 	# Stop the renewers, since a renewal would touch the file again.
-	find_lone_renewer
+	find_only_renewer
 	kill -STOP "$RENEWER"
 	touch -d '20 days ago' "$name"
 	refute was_written

@@ -53,18 +53,11 @@ load ../lib/inspecting
 
 # ---- dead holders, and expired permits ----
 
-# last_acquire: prints the arguments of the last request that acquired permits, one a line.
-last_acquire() {
-	redis eval 'for _, entry in ipairs(redis.call("slowlog", "get", 100)) do
-		if #entry[4] > 12 and string.lower(entry[4][1]) == "evalsha" then return entry[4] end end' 0
-}
-
 @test "a repeated request for two permits acquires only the permit that Java has reclaimed" {
 	local request id
-	redis config set slowlog-log-slower-than 0 >/dev/null
+	record_requests
 	run -0 rlock sem --permits 5 --take 2 --owner ci-1 --lease 1m a
-	redis config set slowlog-log-slower-than -1 >/dev/null
-	mapfile -t request < <(last_acquire)
+	mapfile -t request < <(last_request '#request > 12')
 	has_free_permits a 3
 	id=$(redis zrange '{a}:timeout' 0 0)
 	redis zrem '{a}:timeout' "$id" >/dev/null

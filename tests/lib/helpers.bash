@@ -10,6 +10,7 @@
 #   ask_server COMMAND...              sets ANSWER to the reply
 #   redis_says TEXT COMMAND...         whether the reply is TEXT
 #   server_commands, commands_in_scripts, calls_of COMMAND   count commands that the server has run
+#   record_requests, last_request CONDITION   record requests; print the last one for which CONDITION is true
 #   key_of_lock PREFIX NAME            prints the key or channel PREFIX:{NAME}
 #   choose_port, on_free_port          pick a port for a server
 # Setup and teardown of a test:
@@ -191,6 +192,20 @@ commands_in_scripts() {
 # calls_of COMMAND: prints how often clients and scripts have run COMMAND since the statistics were reset.
 calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
+}
+
+# record_requests: lets the server record all requests, until last_request.
+record_requests() {
+	redis config set slowlog-log-slower-than 0 >/dev/null
+}
+
+# last_request CONDITION: prints the arguments of the last recorded EVALSHA for which CONDITION is true, one a line. CONDITION is an
+# expression of Lua; `request` has the arguments.
+last_request() {
+	redis config set slowlog-log-slower-than -1 >/dev/null
+	redis eval "for _, entry in ipairs(redis.call('slowlog', 'get', 100)) do
+		local request = entry[4]
+		if string.lower(request[1]) == 'evalsha' and ($1) then return request end end" 0
 }
 
 # is_redis_6: whether the server is of Redis 6, which lacks what some tests need.

@@ -2,7 +2,7 @@
 #
 #   list_test_processes [NAME...]     prints the pids of this test's processes with these names; default: rlock and its renewers
 #   renewers                          prints the pids of this test's renewers
-#   find_lone_renewer                 waits until one renewer of this test runs; sets RENEWER, its pid
+#   find_only_renewer                 waits until one renewer of this test runs; sets RENEWER, its pid
 #   no_rlock_runs                     whether no rlock and no renewer of this test runs
 #   count_hold_files, no_hold_files   print how many hold files are in the runtime directory; whether there is none
 #   teardown_and_check_processes      common_teardown; fails if an rlock of the test still runs
@@ -43,8 +43,8 @@ renewers() {
 	list_test_processes rlock-renewer rlock-renewer-p
 }
 
-# find_lone_renewer: a helper that a renewer has just forked is called rlock-renewer as well, but only for a moment.
-find_lone_renewer() {
+# find_only_renewer: a helper that a renewer has just forked is called rlock-renewer as well, but only for a moment.
+find_only_renewer() {
 	wait_until 10 is_one_renewer
 }
 
