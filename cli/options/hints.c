@@ -128,7 +128,7 @@ static const struct hint hints[] = {
 	  .why = "the exit code of a lock that is busy is --conflict-exit-code" },
 	{ "-j|--jobs|-P|--parallel|--max|--limit|--count", VERBS_SEM, OPT_PERMITS,
 	  .why = PERMITS_WHY },
-	{ "--quantity", VERBS_SEM, OPT_TAKE, .why = "how many permits to take is --take" },
+	{ "--quantity", VERBS_SEM, OPT_TAKE, .why = "the number of permits is --take" },
 	{ "--quantity", VERBS_LOCK, OPT_COUNT,
 	  .why = "to take 2 of 5 permits is: sem --permits 5 --take 2 NAME -- COMMAND" },
 	{ "-p", VERBS_SEM, OPT_PERMITS,
