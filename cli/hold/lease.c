@@ -329,8 +329,9 @@ int64_t lease_overdue_ms(const struct lease *lease)
 	/* A job that has got SIGTERM must get SIGKILL before the lease ends. lease_next_ms does not return that deadline. */
 	if (lease_terminates_job(lease))
 		deadline_ms = min(deadline_ms, lease_kill_ms(lease));
-	return max(next_iteration_ms + soon_ms(lease),
-		   min(next_iteration_ms + OVERDUE_MS, deadline_ms - soon_ms(lease)));
+	/* Leave half of the time to the deadline to the front, since its first attempt to renew may fail. */
+	return next_iteration_ms +
+	       max(soon_ms(lease), min(OVERDUE_MS, (deadline_ms - next_iteration_ms) / 2));
 }
 
 int64_t lease_job_kill_ms(const struct lease *lease)

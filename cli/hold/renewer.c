@@ -50,6 +50,12 @@
 #define BUSY_MAX_MS 300
 #define BUSY_DIVISOR 10
 #define PRIORITY_PAUSE_MS 10000
+/*
+ * While a request is under way, the loop runs this often, but at least 20 times in a lease. The front could not notice
+ * earlier that we were stopped during the request.
+ */
+#define REQUEST_ITERATION_MAX_MS 300
+#define REQUEST_ITERATIONS_IN_A_LEASE 20
 /* Before the release, wait this long for the reply to a renewal that is under way. */
 #define ABANDON_MS 1000
 
@@ -773,7 +779,8 @@ static int64_t next_ms(const struct renewer *renewer)
 	if (lease_has_job(lease))
 		next = min(next, renewer->job->next_scan_ms);
 	if (renewer->is_requesting || lease_is_releasing(lease))
-		next = min(next, now_ms + BUSY_MAX_MS);
+		next = min(next, now_ms + min(REQUEST_ITERATION_MAX_MS,
+					      lease->lease_ms / REQUEST_ITERATIONS_IN_A_LEASE));
 	/* Poll, since no event reports that the front was continued or stopped. */
 	if ((lease->phase == HOLD_STARTING && lease->purpose == RLOCK_PURPOSE_COMMAND) ||
 	    (lease->is_front_stopped && renewer->front_fd >= 0))

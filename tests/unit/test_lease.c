@@ -164,6 +164,9 @@ static const struct {
 } hangs[] = {
 	/* SIGTERM is due */
 	{ 3000, GRACE_MS, TERMINATE_NONE, 500, 700, 300 },
+	/* a renewal is due: the front gets half of the time that is left, or all but a second */
+	{ 1000, 100, TERMINATE_NONE, 460, 480, 314 },
+	{ 30000, GRACE_MS, TERMINATE_NONE, 18000, 19000, 18000 },
 	/* SIGKILL is due: each step takes a third of the rest */
 	{ 3000, GRACE_MS, TERMINATE_LOST, 0, 200, 100 },
 	{ 3000, 0, TERMINATE_NONE, 0, 200, 100 },
@@ -171,7 +174,7 @@ static const struct {
 	{ 1000, GRACE_MS, TERMINATE_LOST, 0, 134, 68 },
 	{ 30000, GRACE_MS, TERMINATE_LOST, 0, 1334, 668 },
 	/* SIGKILL will be due */
-	{ 3000, GRACE_MS, TERMINATE_LOST, 300, 400, 300 },
+	{ 3000, GRACE_MS, TERMINATE_LOST, 300, 450, 300 },
 	{ 30000, GRACE_MS, TERMINATE_LOST, 4000, 5000, 4000 },
 };
 
