@@ -33,7 +33,7 @@ hang_renewer() {
 }
 
 @test "rlock renews the lease for the command while a debugger keeps the killed renewer as a zombie" {
-	hold_with_pids a -t 4s
+	hold_with_pids a -t 6s
 	stop_by_debugger "$RENEWER"
 	kill -s STOP "$DEBUGGER"
 	stays_true_for 10 hold_is_alive a "$PID" "$COMMAND"
@@ -56,7 +56,7 @@ hang_renewer() {
 		wait_until 5 faults_happened
 		kill -s STOP "$RENEWER"
 		wait_until 5 is_gone "$RENEWER"
-		gone 1500 "$PID" >gone || break
+		gone 1500 "$PID" >/dev/null || break
 		ended_with 76
 	done
 	assert [ "$tries" -gt 0 ]
@@ -66,9 +66,18 @@ hang_renewer() {
 }
 
 @test "a renewer that cannot reach its server is not killed" {
-	hold_with_pids a -t 6s
-	kill -s STOP "$SERVER_PID"
-	stays_true_for 4 is_running "$RENEWER"
+	local tries
+	# A busy machine can delay the renewer by more than a second. Then rlock kills it, and that is right.
+	for ((tries = 5; tries > 0; tries--)); do
+		rm -f command-pid
+		hold_with_pids a -t 6s
+		kill -s STOP "$SERVER_PID"
+		gone 4000 "$RENEWER" >/dev/null || break
+		kill -s CONT "$SERVER_PID"
+		kill -s KILL "$PID" "$COMMAND"
+		wait_until 10 no_keys
+	done
+	assert [ "$tries" -gt 0 ]
 	kill -s CONT "$SERVER_PID"
 	end_commands
 	ended_with 0
@@ -172,7 +181,7 @@ IGNORE_TERM="trap '' TERM; $REPORT_PID_AND_RUN"
 	needs_refuse
 	echo >hangs
 	# The renewer sends SIGTERM and SIGCONT to the command, which ignores SIGTERM, and hangs before SIGKILL.
-	record_stderr refuse hangs rlock-renewer pidfd_send_signal WAIT 3+ rlock run -l 4s a -- sh -c "$IGNORE_TERM"
+	record_stderr refuse hangs rlock-renewer pidfd_send_signal WAIT 3+ rlock run -l 12s a -- sh -c "$IGNORE_TERM"
 	start_contender
 	contender_ran_alone
 	rm hangs

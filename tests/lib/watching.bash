@@ -15,7 +15,7 @@
 #   family_member, family_runs, family_is_gone, watch_family   print the pid of one of these processes; whether one, or none, runs; poll
 #   ttl_between MIN KEY MAX                  asserts that the TTL of KEY is from MIN to MAX ms
 #   is_renewed NAME LEASE_MS                 whether the lease was renewed a moment ago
-#   without_renewal PID COMMAND...           runs COMMAND while the renewer of that rlock is stopped
+#   without_renewal PID COMMAND...           runs COMMAND while that rlock and its renewer are stopped
 #   lease_end_ms NAME, with_lease_end COMMAND...   print when the lease ends; run COMMAND with that time of "a" in the variable end
 #   record_stderr COMMAND...                 starts COMMAND as in_background does, with standard error in the file "stderr"
 #   stderr_is_one_line REGEXP                asserts that the file "stderr" is one line, which matches
@@ -172,14 +172,14 @@ is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
 
+# without_renewal: rlock is stopped as well, since it replaces a renewer that was stopped for long, as on a busy machine. It also renews
+# the lock itself after it has taken over.
 without_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")
-	# On a slow machine rlock may have taken over from its renewer: then stop rlock, which renews the lock itself.
-	: "${renewer:=$1}"
-	kill -STOP "$renewer"
+	kill -STOP "$1" ${renewer:+"$renewer"}
 	"${@:2}"
-	kill -CONT "$renewer"
+	kill -CONT ${renewer:+"$renewer"} "$1"
 }
 
 # lease_end_ms NAME: prints when the lease ends, in ms of the server's clock, which is also this machine's. A slow reply does not
