@@ -468,7 +468,10 @@ static const char *origin_of(const struct rlock__topology *topology)
 	const struct rlock__endpoint *node = rlock__topology_server(topology)->endpoints.items;
 
 	if (topology->sentinels != NULL)
-		return ": the sentinels name it";
+		return topology->url->map.count > 0
+			       ? ": it is the sentinels' answer, translated by the map"
+			       : ": the sentinels name it; if its address from here is another "
+				 "one, give --sentinel-map";
 	if (topology->nodes.count == 0 ||
 	    rlock__endpoints_contain(&topology->url->endpoints, node->host, node->port))
 		return NULL;

@@ -178,7 +178,9 @@ refused() {
 	choose_port
 	refused 69 "redis+sentinel://127.0.0.1:$PORT/$SERVICE" "$none $SERVICE: cannot reach redis://127.0.0.1:$PORT/0: Connection refused"
 	set_master "$PORT"
-	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused: the sentinels name it"
+	refused 69 "$RLOCK_URL" "cannot reach redis://127.0.0.1:$PORT/0: Connection refused: the sentinels name it; if its address from here is another one, give --sentinel-map"
+	RLOCK_SENTINEL_MAP=127.0.0.1:$PORT=127.0.0.1:1 refused 69 "$RLOCK_URL" \
+		"cannot reach redis://127.0.0.1:1/0: Connection refused: it is the sentinels' answer, translated by the map"
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
 	set_master "$(port_of 2)"
 	refused 69 "$RLOCK_URL" 'its sentinels name a master that is a replica: a failover is under way'
