@@ -51,7 +51,7 @@ end_without_messages() {
 	wait_until 6 is_renewed a 5000
 	without_renewal "$PID" with_lease_end freeze
 	watch_family 12
-	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+	((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease: ${SEEN[*]:0:8}"
 	unfreeze
 	ended_with 76
 	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+; terminating the command; before you run it again, check what is half done$'

@@ -51,10 +51,10 @@ load ../lib/hold_processes
 }
 
 @test "a renewer that stays stopped is killed, and rlock keeps the lock for its command" {
-	hold_with_pids a -t 6s
+	hold_with_pids a -t 12s
 	kill -s STOP "$RENEWER"
 	wait_until 20 is_gone "$RENEWER"
-	stays_true_for 6.5 is_held a
+	stays_true_for 12.5 is_held a
 	is_running "$COMMAND"
 	end_commands
 	ended_with 0
@@ -86,7 +86,7 @@ hold_with_family_and_renewer() {
 		# Send the signal after without_renewal, which ends with a SIGCONT to both.
 		kill -s "$signal" "${!victim}"
 		watch_family 8
-		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease"
+		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease, after $signal to $victim: ${SEEN[*]:0:8}"
 		kill -s CONT "$SERVER_PID"
 		# Send SIGCONT only to rlock, and only if it was stopped: the leak sanitizer stops a process that ends, and hangs
 		# if SIGCONT continues it.

@@ -62,17 +62,17 @@ has_one_hold() {
 	for verb in run fair wlock; do
 		completed=0
 		for _ in {1..6}; do
-			in_background env -u RLOCK_CONFIG "RLOCK_URL=$(urls_of 3)" rlock "$verb" -t 9s a -- run_until_ended
+			in_background env -u RLOCK_CONFIG "RLOCK_URL=$(urls_of 3)" rlock "$verb" -t 30s a -- run_until_ended
 			other=$PID
 			wait_until 5 on 3 is_held a
 			evaluated=$(on 3 calls_of evalsha)
-			# With a lease of 9 s the first renewal comes only after 3 s. It would also acquire the lock on the third
+			# With a lease of 30 s the first renewal comes only after 10 s. It would also acquire the lock on the third
 			# server.
-			in_background rlock "$verb" -t 9s a -- wait_until_true test -e end-ours
+			in_background rlock "$verb" -t 30s a -- wait_until_true test -e end-ours
 			ours=$PID
 			wait_until 5 has_evaluated_more 3 "$evaluated"
 			kill "$other"
-			! BUSY_FACTOR=1 wait_until 2 has_one_hold || completed=$((completed + 1))
+			! BUSY_FACTOR=1 wait_until 8 has_one_hold || completed=$((completed + 1))
 			touch end-ours
 			ended_with 143 "$other"
 			ended_with 0 "$ours"

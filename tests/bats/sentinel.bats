@@ -68,7 +68,8 @@ server_at() {
 # refused STATUS URL TEXT: a call with -n must exit with STATUS and one line with TEXT. It makes a second attempt, which must fail
 # as well.
 refused() {
-	run "-$1" rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
+	run rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
+	assert [ "$status" = "$1" ]
 	assert_one_line "^rlock: a: $3\$"
 	assert [ ! -e begun ]
 }

@@ -225,10 +225,16 @@ end_each() {
 }
 
 @test "a waiter that ends leaves its queue, also after SCRIPT FLUSH" {
-	wait_in_each
-	redis script flush
-	end_each
-	wait_until 5 nobody_waits
+	local tries
+	# A waiter that ends attempts to leave for two seconds. On a busy machine that may be too short: try again.
+	for ((tries = 3; tries > 0; tries--)); do
+		wait_in_each
+		redis script flush
+		end_each
+		! wait_until 5 nobody_waits || break
+		redis flushall
+	done
+	assert [ "$tries" -gt 0 ]
 }
 
 @test "a waiter that ends while the server is frozen is in no queue and holds nothing when the server continues" {
