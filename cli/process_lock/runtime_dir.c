@@ -145,7 +145,9 @@ static int open_checked(int parent_fd, const char *path, bool is_made, char *why
 
 	(void)umask(mask);
 	if (err != EEXIST) {
-		(void)snprintf(why, RLOCK_ERROR_MAX, "cannot make it: %s", strerror(err));
+		(void)snprintf(why, RLOCK_ERROR_MAX,
+			       "cannot make it: %s; RLOCK_RUNTIME_DIR can name another one",
+			       strerror(err));
 		errno = err;
 		return -1;
 	}

@@ -292,9 +292,11 @@ only_the_semaphore_stays() {
 	nothing_is_held
 }
 
-# check_of_runs STATUS: the check of the recipes must exit with STATUS.
+# check_of_runs STATUS: the check of the recipes, and of rlock(7), must exit with STATUS.
 check_of_runs() {
 	run_example packaging/recipes/README.md has-run
+	assert_equal "$status" "$1"
+	run_example man/rlock.7 has-run
 	assert_equal "$status" "$1"
 }
 
