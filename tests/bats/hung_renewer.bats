@@ -355,17 +355,17 @@ on_file_system() {
 
 @test "what a command has left runs on although an rlock that has taken over hangs while it releases" {
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 3s a -- sh -c "echo \$\$ >command-pid; run_until_ended & echo \$! >left
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 9s a -- sh -c "echo \$\$ >command-pid; run_until_ended & echo \$! >left
 		until [ -e go ]; do sleep 0.02; done" 2>stderr'
 	find_hold_processes
 	wait_until 5 test -s left
 	kill -s KILL "$RENEWER"
-	wait_until 5 is_renewed a 3000
+	wait_until 10 is_renewed a 9000
 	kill -s STOP "$FILE_SYSTEM"
 	redis client kill type normal skipme yes >/dev/null
 	touch go
 	wait_until 10 is_gone "$COMMAND"
-	wait_until 10 is_free a
+	wait_until 20 is_free a
 	stays_true_for 0.5 is_running "$(<left)"
 	kill -s CONT "$FILE_SYSTEM"
 	end_commands
