@@ -570,6 +570,9 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 			return UNDO_RETURN;
 		if (server->is_granted)
 			return UNDO_RELEASE;
+		/* The next attempt may reach another master, and then no request would reach this one again. */
+		if (server->was_deposed && rlock__connection_is_open(connection))
+			return UNDO_RELEASE_BLINDLY;
 		/*
 		 * This attempt ended at an earlier slot, so it was not sent here. But an earlier attempt may have been: undo
 		 * that.

@@ -185,8 +185,8 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 #define REDIRECTIONS_MAX 5
 
 /*
- * End the request. After a failure close the stream, unless the command may have been sent: then keep the stream for
- * rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
+ * End the request. After a failure close the stream, unless the command may have been sent, or its reply was not confirmed: then
+ * keep the stream for rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
@@ -196,8 +196,12 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	if (request->pipelined_left > 0)
 		drop_reply(request);
 	if (status != RLOCK_OK && request->reply == NULL) {
-		if (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
-		    request->take_reply == NULL) {
+		bool is_unconfirmed = request->phase == RLOCK__PHASE_CONFIRM &&
+				      rlock__session_is_open(&connection->session);
+
+		if (is_unconfirmed ||
+		    (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
+		     request->take_reply == NULL)) {
 			connection->session.is_stale = true;
 		} else {
 			rlock__session_close(&connection->session);

@@ -276,6 +276,21 @@ refused() {
 	assert_output 1
 }
 
+@test "a call whose sentinels disagree leaves no hold, also when its two attempts reach two masters" {
+	set_master_at 2 2
+	freeze_sentinels 1
+	record_stderr rlock run -n --connect-timeout 8s -u "$(sentinels_url 1 2)" a -- touch begun
+	POLL_US=10000 wait_until 5 on 2 is_held a
+	freeze_sentinels 2
+	kill -CONT "$(sentinel_pid 1)"
+	POLL_US=10000 wait_until 8 on 1 is_held a
+	thaw_sentinels
+	ended_with 69
+	refute file_exists begun
+	wait_until 5 on 1 is_free a
+	on 2 is_free a
+}
+
 # start_callers COUNT: starts callers that record in files what they find when they have acquired the lock.
 start_callers() {
 	local number
