@@ -544,13 +544,44 @@ static bool has_other_owner(const struct rlock__waiter *waiter, size_t index)
 	       quorum >= waiter->places.quorum;
 }
 
+/* What to send to the index-th place after an attempt that failed. */
+static enum undo undo_of_failed(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
+{
+	const struct rlock__place_state *server = &waiter->servers[index];
+	const struct rlock__connection *connection = waiter->places.at[index].connection;
+	bool may_wait = waiter->request->wait_ms != 0;
+	bool needs_release = server->may_be_held || server->may_be_queued;
+
+	if (server->is_granted && may_wait &&
+	    (rlock__waiter_is_fair(waiter) || kept_ms(waiter, index, now_ms) > 0))
+		return UNDO_RETURN;
+	if (server->is_granted)
+		return UNDO_RELEASE;
+	/* The next attempt may reach another master, and then no request would reach this one again. */
+	if (server->was_deposed && rlock__connection_is_open(connection))
+		return UNDO_RELEASE_BLINDLY;
+	/*
+	 * This attempt ended at an earlier slot, so it was not sent here. But an earlier attempt may have been: undo
+	 * that.
+	 */
+	if (!server->was_tried)
+		return needs_release ? UNDO_RELEASE : UNDO_NOTHING;
+	/*
+	 * An attempt without a reply may have been granted. Send nothing to a single server: the next attempt shows
+	 * whether it was granted.
+	 */
+	return server->may_be_held && waiter->places.count > 1 &&
+			       rlock__connection_is_open(connection)
+		       ? UNDO_RELEASE_BLINDLY
+		       : UNDO_NOTHING;
+}
+
 /* What to send to the index-th place. */
 static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum undo_time time,
 			 int64_t now_ms)
 {
 	const struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock__connection *connection = waiter->places.at[index].connection;
-	bool may_wait = waiter->request->wait_ms != 0;
 	bool needs_release = server->may_be_held || server->may_be_queued;
 
 	switch (time) {
@@ -565,28 +596,7 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 			       ? UNDO_RELEASE
 			       : UNDO_NOTHING;
 	case UNDO_FAILED:
-		if (server->is_granted && may_wait &&
-		    (rlock__waiter_is_fair(waiter) || kept_ms(waiter, index, now_ms) > 0))
-			return UNDO_RETURN;
-		if (server->is_granted)
-			return UNDO_RELEASE;
-		/* The next attempt may reach another master, and then no request would reach this one again. */
-		if (server->was_deposed && rlock__connection_is_open(connection))
-			return UNDO_RELEASE_BLINDLY;
-		/*
-		 * This attempt ended at an earlier slot, so it was not sent here. But an earlier attempt may have been: undo
-		 * that.
-		 */
-		if (!server->was_tried)
-			return needs_release ? UNDO_RELEASE : UNDO_NOTHING;
-		/*
-		 * An attempt without a reply may have been granted. Send nothing to a single server: the next attempt shows
-		 * whether it was granted.
-		 */
-		return server->may_be_held && waiter->places.count > 1 &&
-				       rlock__connection_is_open(connection)
-			       ? UNDO_RELEASE_BLINDLY
-			       : UNDO_NOTHING;
+		return undo_of_failed(waiter, index, now_ms);
 	case UNDO_LEAVING:
 		if (!needs_release)
 			return UNDO_NOTHING;
