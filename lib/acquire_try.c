@@ -544,20 +544,26 @@ static bool has_other_owner(const struct rlock__waiter *waiter, size_t index)
 	       quorum >= waiter->places.quorum;
 }
 
-/* What to send to the index-th place after an attempt that failed. */
+static bool needs_release(const struct rlock__place_state *server)
+{
+	return server->may_be_held || server->may_be_queued;
+}
+
+/* How to undo a failed attempt at the index-th place. */
 static enum undo undo_of_failed(const struct rlock__waiter *waiter, size_t index, int64_t now_ms)
 {
 	const struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock__connection *connection = waiter->places.at[index].connection;
-	bool may_wait = waiter->request->wait_ms != 0;
-	bool needs_release = server->may_be_held || server->may_be_queued;
 
-	if (server->is_granted && may_wait &&
+	if (server->is_granted && waiter->request->wait_ms != 0 &&
 	    (rlock__waiter_is_fair(waiter) || kept_ms(waiter, index, now_ms) > 0))
 		return UNDO_RETURN;
 	if (server->is_granted)
 		return UNDO_RELEASE;
-	/* The next attempt may reach another master, and then no request would reach this one again. */
+	/*
+	 * Release the hold over this stream. The sentinels have not confirmed this server as the master, so the next attempt may
+	 * reach another one, and this server would keep the hold for a lease.
+	 */
 	if (server->was_deposed && rlock__connection_is_open(connection))
 		return UNDO_RELEASE_BLINDLY;
 	/*
@@ -565,7 +571,7 @@ static enum undo undo_of_failed(const struct rlock__waiter *waiter, size_t index
 	 * that.
 	 */
 	if (!server->was_tried)
-		return needs_release ? UNDO_RELEASE : UNDO_NOTHING;
+		return needs_release(server) ? UNDO_RELEASE : UNDO_NOTHING;
 	/*
 	 * An attempt without a reply may have been granted. Send nothing to a single server: the next attempt shows
 	 * whether it was granted.
@@ -582,7 +588,6 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 {
 	const struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock__connection *connection = waiter->places.at[index].connection;
-	bool needs_release = server->may_be_held || server->may_be_queued;
 
 	switch (time) {
 	case UNDO_OTHER_OWNERS:
@@ -598,14 +603,13 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 	case UNDO_FAILED:
 		return undo_of_failed(waiter, index, now_ms);
 	case UNDO_LEAVING:
-		if (!needs_release)
+		if (!needs_release(server))
 			return UNDO_NOTHING;
 		/*
 		 * A release whose reply we await can be repeated with the whole script, which the server needs after SCRIPT
-		 * FLUSH. But do not wait if an earlier reply is still outstanding.
+		 * FLUSH. But over a stale stream no reply can be awaited.
 		 */
-		return rlock__connection_awaits_late_reply(connection) ? UNDO_RELEASE_BLINDLY
-								       : UNDO_RELEASE;
+		return rlock__connection_is_stale(connection) ? UNDO_RELEASE_BLINDLY : UNDO_RELEASE;
 	}
 	return UNDO_NOTHING;
 }

@@ -437,8 +437,9 @@ static bool await_helper(pid_t pid, int64_t deadline_ms)
 }
 
 /*
- * Reap the helpers that the renewer has left, which are our children since it ended. Otherwise they would stay zombies in a
- * container whose process 1 reaps none. A helper that ends may leave its own children to us, so search again.
+ * Reap the helpers that the renewer has left: they became our children when the renewer ended. If we left them, they would stay
+ * zombies in a container whose process 1 reaps none. Search again after each end, since a helper that ends leaves its own
+ * children to us.
  */
 static void reap_left_helpers(struct front *front)
 {

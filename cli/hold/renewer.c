@@ -51,8 +51,9 @@
 #define BUSY_DIVISOR 10
 #define PRIORITY_PAUSE_MS 10000
 /*
- * While a request is under way, the loop runs this often, but at least 20 times in a lease. The front could not notice
- * earlier that we were stopped during the request.
+ * Longest time between two iterations of the loop while a request is under way, but at most a twentieth of the lease. If the
+ * renewer is stopped during a request, the front notices that only when the next iteration is late. With a lease of a second a
+ * longer time would leave the front too little of the lease to renew it.
  */
 #define REQUEST_ITERATION_MAX_MS 300
 #define REQUEST_ITERATIONS_IN_A_LEASE 20
@@ -1268,7 +1269,10 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	events->due_ms[DUE_RAISE] = events->due_ms[DUE_STOP] = events->shrink_ms = rlock_now_ms();
 	job->next_scan_ms = 0;
 	take_passed_on(&renewer);
-	/* Plan an iteration now: the guard would otherwise wait for the one that the dead renewer has planned. */
+	/*
+	 * Record that an iteration is due now. Otherwise the guard would count us as late only after the time that the dead renewer
+	 * has recorded, and could kill the command after the end of the lease.
+	 */
 	lease->next_iteration_ms = rlock_now_ms();
 	dispatch(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)

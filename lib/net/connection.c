@@ -149,7 +149,7 @@ bool rlock__connection_is_open(const struct rlock__connection *connection)
 	return rlock__session_is_open(&connection->session);
 }
 
-bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection)
+bool rlock__connection_is_stale(const struct rlock__connection *connection)
 {
 	return rlock__connection_is_open(connection) && connection->session.is_stale;
 }
@@ -184,9 +184,20 @@ const struct rlock_url *rlock__connection_server(const struct rlock__connection 
 /* More redirections than this are a loop: a cluster redirects once, or twice while a slot moves. */
 #define REDIRECTIONS_MAX 5
 
+/* Whether the server may have executed the command, so that a release over the same stream can undo it. */
+static bool may_be_executed(const struct rlock__connection *connection)
+{
+	const struct rlock__request *request = &connection->request;
+
+	if (request->phase == RLOCK__PHASE_CONFIRM)
+		return rlock__session_is_open(&connection->session);
+	return request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
+	       request->take_reply == NULL;
+}
+
 /*
- * End the request. After a failure close the stream, unless the command may have been sent, or its reply was not confirmed: then
- * keep the stream for rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
+ * End the request. After a failure close the stream, unless the server may have executed the command: then keep the stream for
+ * rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
@@ -196,12 +207,7 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	if (request->pipelined_left > 0)
 		drop_reply(request);
 	if (status != RLOCK_OK && request->reply == NULL) {
-		bool is_unconfirmed = request->phase == RLOCK__PHASE_CONFIRM &&
-				      rlock__session_is_open(&connection->session);
-
-		if (is_unconfirmed ||
-		    (request->phase == RLOCK__PHASE_ANSWER && connection->session.is_queued &&
-		     request->take_reply == NULL)) {
+		if (may_be_executed(connection)) {
 			connection->session.is_stale = true;
 		} else {
 			rlock__session_close(&connection->session);

@@ -118,8 +118,8 @@ void rlock__connection_close(struct rlock__connection *connection);
 /* Close the connection, since its server cannot serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
-/* Whether the stream is open, and the reply to an abandoned request is outstanding. */
-bool rlock__connection_awaits_late_reply(const struct rlock__connection *connection);
+/* Whether the stream is open, but only rlock__request_fire_and_forget may use it (session.h: is_stale). */
+bool rlock__connection_is_stale(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
 /* Whether both connections lead to the same address: that of the URL, or one that sentinels or nodes have named. */

@@ -92,7 +92,10 @@ struct rlock__session {
 	bool has_served; /* The stream has served a command. */
 	/* A command on any stream was served: the URL's scheme is right. */
 	bool has_ever_served;
-	/* The reply to an abandoned request is outstanding: only rlock__request_fire_and_forget may use the stream. */
+	/*
+	 * The reply to an abandoned request is outstanding, or the last reply was not confirmed: only rlock__request_fire_and_forget
+	 * may use the stream.
+	 */
 	bool is_stale;
 	bool has_traced_name; /* The denial of CLIENT SETNAME was traced. */
 	/* The server of the last address could not be reached: another server may serve the request. */

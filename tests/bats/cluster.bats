@@ -331,7 +331,8 @@ says() {
 @test "a read lock whose timeout key migrates before or after the lock is released once all keys have moved" {
 	local ahead at tries
 	for ahead in yes no; do
-		# A release is attempted for 5 seconds. On a busy machine the keys may arrive later: try again.
+		# Try again if the lock was not released: rlock attempts that for 5 seconds only, and a busy machine can need longer to
+		# move the keys.
 		for ((tries = 3; tries > 0; tries--)); do
 			rm -f end-commands
 			hold_to_read

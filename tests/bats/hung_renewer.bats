@@ -48,7 +48,7 @@ hang_renewer() {
 @test "a renewer that is stopped while its renewal is not answered is replaced before a lease of a second is lost" {
 	local tries
 	start_realtime_proxy
-	# A busy machine can need the 0.2 seconds that are left. Otherwise the first try succeeds.
+	# Try again if the lock was lost: rlock has 0.2 seconds for the renewal, which can be too few on a busy machine.
 	for ((tries = 10; tries > 0; tries--)); do
 		rm -f command-pid
 		hold_with_pids a -t 1s --grace 100ms
@@ -67,7 +67,7 @@ hang_renewer() {
 
 @test "a renewer that cannot reach its server is not killed" {
 	local tries
-	# A busy machine can delay the renewer by more than a second. Then rlock kills it, and that is right.
+	# Try again if the renewer was killed: rlock also kills a renewer that a busy machine has delayed by more than a second.
 	for ((tries = 5; tries > 0; tries--)); do
 		rm -f command-pid
 		hold_with_pids a -t 6s

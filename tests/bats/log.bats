@@ -127,7 +127,7 @@ objects() {
 	assert_equal "$(field owner broken)" "$(field owner acquired)"
 	rm log
 	hold_in_background b --log log
-	# rlock writes the line, which is lost if rlock has read it and is killed before the write.
+	# Wait for the line before the SIGKILL: a line that rlock has read from its renewer, and not yet written, would be lost.
 	wait_until 5 has_event acquired
 	kill -KILL "$PID"
 	wait_until 5 is_gone "$PID"

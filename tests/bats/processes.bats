@@ -83,7 +83,7 @@ hold_with_family_and_renewer() {
 		RENEWER=${RENEWERS[0]}
 		wait_until 5 is_renewed a 6000
 		without_renewal "$PID" with_lease_end kill -s STOP "$SERVER_PID"
-		# Send the signal after without_renewal, which ends with a SIGCONT to both.
+		# Send the signal after without_renewal: its SIGCONT to rlock and the renewer would undo an earlier SIGSTOP.
 		kill -s "$signal" "${!victim}"
 		watch_family 8
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease, after $signal to $victim: ${SEEN[*]:0:8}"

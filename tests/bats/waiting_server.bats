@@ -226,7 +226,7 @@ end_each() {
 
 @test "a waiter that ends leaves its queue, also after SCRIPT FLUSH" {
 	local tries
-	# A waiter that ends attempts to leave for two seconds. On a busy machine that may be too short: try again.
+	# Try again if a waiter is still queued: it attempts to leave for two seconds only, which can be too few on a busy machine.
 	for ((tries = 3; tries > 0; tries--)); do
 		wait_in_each
 		redis script flush

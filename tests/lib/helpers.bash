@@ -63,6 +63,11 @@ bats_merge_stdout_and_stderr() {
 
 # ---- a server for each file ----
 
+# run_in_real_time PID: gives the process a real-time priority, if that is allowed, so that a busy machine does not make it slow.
+run_in_real_time() {
+	chrt --rr --pid 1 "$1" 2>/dev/null || :
+}
+
 # start_server [OPTION...]: the socket is a private one, and nothing is stored on disk. The OPTIONs are further ones of
 # redis-server.
 # shellcheck disable=SC2120 # on_free_port passes some
@@ -73,8 +78,7 @@ start_server() {
 	redis-server --port 0 --unixsocket "$SERVER_SOCKET" --save '' --appendonly no --dir "$SERVER_DIR" \
 		--daemonize no --logfile "$SERVER_DIR/log" "$@" 3>&- &
 	SERVER_PID=$!
-	# If allowed, give the server a real-time priority, so that a busy machine does not make it slow.
-	chrt --rr --pid 1 "$SERVER_PID" 2>/dev/null || :
+	run_in_real_time "$SERVER_PID"
 	export SERVER_DIR SERVER_SOCKET SERVER_PID
 	export RLOCK_URL=unix://$SERVER_SOCKET
 	wait_until 10 eval 'server_answers || is_gone "$SERVER_PID"'
@@ -318,11 +322,17 @@ no_subscribers() {
 	redis_says '' pubsub channels
 }
 
-is_running() {
-	local stat
+# read_stat PID: sets STAT to the fields of /proc/PID/stat from the state on. False if there is no such process.
+read_stat() {
+	STAT=
+	{ IFS= read -r -d '' STAT <"/proc/$1/stat" || [ -n "$STAT" ]; } 2>/dev/null || return 1
 	# The process name in parentheses can itself contain blanks and parentheses.
-	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return 1
-	[[ ${stat##*) } != [ZX]* ]]
+	STAT=${STAT##*) }
+}
+
+is_running() {
+	local STAT
+	read_stat "$1" && [[ $STAT != [ZX]* ]]
 }
 
 # is_gone PID: whether the process does not run, or is a zombie. Fails with a message unless PID is one number: the file that PID

@@ -14,7 +14,7 @@ mount_hung_file_system() {
 	mkdir mnt switches
 	in_background unshare --mount --propagation slave hung_file_system "$PWD/mnt" "$PWD/switches" "$1"
 	FILE_SYSTEM=$PID
-	chrt --rr --pid 1 "$FILE_SYSTEM" 2>/dev/null || :
+	run_in_real_time "$FILE_SYSTEM"
 	wait_until 20 eval 'is_gone "$FILE_SYSTEM" || [ -e switches/mounted ]'
 	is_running "$FILE_SYSTEM"
 }

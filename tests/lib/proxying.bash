@@ -17,7 +17,7 @@ start_proxy() {
 # start_realtime_proxy: the proxy has real-time priority, so that a busy machine adds no delay to those that the test has ordered.
 start_realtime_proxy() {
 	start_proxy "$@" || return
-	chrt --rr --pid 1 "$PID" 2>/dev/null || :
+	run_in_real_time "$PID"
 }
 
 start_tls_proxy() {

@@ -17,8 +17,7 @@ start_server_in() {
 	in_background redis-server --port 0 --unixsocket "$PWD/$1/redis.sock" --save '' --appendonly no \
 		--dir "$PWD/$1" --logfile "$PWD/$1/log" --repl-diskless-sync yes \
 		--repl-diskless-sync-delay 0 "${@:2}"
-	# As start_server does, if allowed: a busy machine must not make the server slow.
-	chrt --rr --pid 1 "$PID" 2>/dev/null || :
+	run_in_real_time "$PID"
 	wait_until 10 answers "$1"
 }
 

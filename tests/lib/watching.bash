@@ -135,13 +135,13 @@ family_member() {
 	sed -n "s/^$1 //p" "$BATS_TEST_TMPDIR/family"
 }
 
-# may_run PID: whether the process can still execute an instruction of its program. One that SIGKILL has reached cannot, even if it has not
-# ended: on a busy machine its end can take a second, for example to unmap its memory. Sets SEEN to the state of the process.
+# may_run PID: whether the process can still execute its program. A process that SIGKILL has reached cannot, although on a busy machine
+# the kernel can need a second to end it. Sets SEEN to the fields of the process that read_stat reads.
 may_run() {
-	local stat key pending
-	{ IFS= read -r -d '' stat <"/proc/$1/stat" || [ -n "$stat" ]; } 2>/dev/null || return 1
+	local STAT key pending
+	read_stat "$1" || return
 	while read -r key pending && [ "$key" != SigPnd: ]; do :; done 2>/dev/null <"/proc/$1/status" || return 1
-	read -ra SEEN <<<"${stat##*) }"
+	read -ra SEEN <<<"$STAT"
 	# 4: PF_EXITING. 0x100: SIGKILL.
 	[[ ${SEEN[0]} != [ZX] ]] && ((!(SEEN[6] & 4) && !(0x$pending & 0x100)))
 }
@@ -183,8 +183,8 @@ is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
 }
 
-# without_renewal: rlock is stopped as well, since it replaces a renewer that was stopped for long, as on a busy machine. It also renews
-# the lock itself after it has taken over.
+# without_renewal: stops rlock as well. It would replace a renewer that stays stopped for a second, as happens on a busy machine, and then
+# renew the lock itself.
 without_renewal() {
 	local renewer
 	renewer=$(renewer_of "$1")
