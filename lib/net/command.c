@@ -71,23 +71,34 @@ enum rlock_status rlock__command_ping(struct rlock__connection *connection)
 	return run_for(connection, 1, argv, INT64_MAX, REDIS_REPLY_STATUS, &none);
 }
 
+/*
+ * Fail because the stream of the writes is closed, perhaps by a crash of their server. WAIT counts the replicas that have what was
+ * written over its own stream. Over a new stream it would count all replicas: those that lack the lock, or those of another node of
+ * a cluster.
+ */
+static enum rlock_status fail_closed(struct rlock__connection *connection)
+{
+	return rlock__fail(&connection->error, RLOCK_ENET,
+			   "the connection was closed before replicas acknowledged the lock");
+}
+
 enum rlock_status rlock__command_wait(struct rlock__connection *connection, size_t replicas,
 				      int64_t timeout_ms)
 {
 	char replicas_text[24], timeout_text[24];
 	const char *argv[] = { "WAIT", replicas_text, timeout_text };
+	unsigned stream = connection->session.streams;
 	long long acknowledged = 0;
 	enum rlock_status status;
 
-	/* Fail if the connection was closed. A new connection has written nothing, so on it WAIT would count every replica. */
 	if (!rlock__connection_is_open(connection))
-		return rlock__fail(
-			&connection->error, RLOCK_ENET,
-			"the connection was closed before replicas acknowledged the lock");
+		return fail_closed(connection);
 	(void)snprintf(replicas_text, sizeof(replicas_text), "%zu", replicas);
 	(void)snprintf(timeout_text, sizeof(timeout_text), "%" PRId64, timeout_ms);
 	status = run_for(connection, 3, argv, rlock_now_ms() + timeout_ms + REPLY_MS,
 			 REDIS_REPLY_INTEGER, &acknowledged);
+	if (status == RLOCK_OK && connection->session.streams != stream)
+		return fail_closed(connection);
 	if (status != RLOCK_OK || acknowledged >= (long long)replicas)
 		return status;
 	return rlock__fail(

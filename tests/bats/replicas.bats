@@ -92,6 +92,29 @@ is_empty() {
 	assert [ ! -e begun ]
 }
 
+@test "a connection that ends between a grant and WAIT leaves the lock unconfirmed, whatever a new connection says: 69" {
+	# Load the script into the server.
+	run -0 rlock run a -- true
+	# WAIT counts also the stopped replica if nothing has been executed over its connection: not even CLIENT SETNAME.
+	redis_at one acl setuser default -client >/dev/null
+	SERVER_SOCKET=$PWD/one/redis.sock start_proxy
+	kill -STOP "$REPLICA"
+	# Let the first request pass, which only asks whether the lock is busy.
+	proxy spare evalsha
+	proxy hold-reply evalsha
+	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
+	wait_until 5 is_held_at one a
+	# Stop rlock, so that it finds the grant and the end of the connection at the same time.
+	find_children_of_rlock "$PID"
+	kill -STOP "$PID" "${CHILDREN[@]}"
+	proxy release
+	proxy cut
+	kill -CONT "$PID" "${CHILDREN[@]}"
+	ended_with 69
+	assert [ ! -e begun ]
+	wait_until 5 is_empty
+}
+
 @test "a holder whose master becomes a replica keeps its lock at the new master, where a waiter acquires it later" {
 	local holder
 	record_stderr rlock run -t 4s a -- run_until_ended
