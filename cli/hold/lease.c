@@ -42,8 +42,9 @@
 
 /*
  * A renewer whose loop is this late counts as hung, or one that is late by half of the time to the next deadline if that is
- * less. Just before a deadline it is a third of the time from SIGKILL to the end of the lease. If the renewer hangs when it should send SIGKILL, the first third passes before the front sends SIGKILL
- * to the renewer. The second third is for the renewer's end, and the last third for that of the command.
+ * less. Just before a deadline it is a third of the time from SIGKILL to the end of the lease. If the renewer hangs when it should
+ * send SIGKILL, the first third passes before the front sends SIGKILL to the renewer. The second third is for the renewer's end, and
+ * the last third for that of the command.
  */
 #define OVERDUE_MS 1000
 #define OVERDUE_DIVISOR 3

@@ -36,14 +36,27 @@ has_all_permits() {
 	done
 }
 
+# last_permit_end: prints the end of the last permit, in ms. Java compares it with its clock.
+last_permit_end() { redis zrange '{a}:timeout' -1 -1 withscores | tail -n 1; }
+
+# java_has_permit: lets an rlock ask for the permit, then checks whether Java has it. The rlock gets the permit itself, or is later
+# than Java, which the first request of this rlock has woken.
+java_has_permit() {
+	rlock sem -q -n --permits 1 a -- true || [ $? = 75 ] || return
+	[ "$(ask await T1 0)" = ok ]
+}
+
 @test "Java gets the permit of a killed rlock 10 s after its lease, or at the end of the lease if another rlock asks for a permit" {
+	local end_ms
 	java_does true T1 permits expirable a 1
 	rlock_locks r sem a --permits 1 -t 2s
 	kill_whole "${PIDS[r]}"
+	end_ms=$(last_permit_end)
 	java_begins T1 acquire expirable a
 	java_waits T1 1000
-	wait_until 20 rlock sem -q -n --permits 1 a -- true
-	java_enters T1
+	wait_until 20 java_has_permit
+	# Java has acquired its permit, for 30 s, before it would have done so alone.
+	assert [ $(($(last_permit_end) - 30000)) -lt "$end_ms" ]
 	java_does ok T1 release expirable a
 	rlock_locks r sem a --permits 1 -t 2s
 	kill_whole "${PIDS[r]}"
