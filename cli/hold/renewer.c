@@ -1241,6 +1241,21 @@ static void complete_hold(const struct hold_args *args)
 	event_log_set_acquired(args->hold, lease->acquired_ms);
 }
 
+/*
+ * The job has ended, and the renewer still hangs: wait for its end for as long as for the reply to a release. On a busy machine the
+ * kernel needs more than a second to end a process, and a file system may answer again.
+ */
+static void await_end_of_hang(struct renewer *renewer)
+{
+	const struct lease *lease = renewer->lease;
+	int64_t end_ms = min(rlock_now_ms() + DELIVERY_MS, lease_end_ms(lease));
+
+	while (renewer->hung > 0 && !lease->is_lost && rlock_now_ms() < end_ms) {
+		hold_events_sleep(renewer->events, min(end_ms, plan_iteration(renewer)));
+		(void)process_events(renewer);
+	}
+}
+
 void renewer_take_over(const struct hold_args *args, struct job *job, struct hold_events *events,
 		       pid_t hung)
 {
@@ -1277,5 +1292,6 @@ void renewer_take_over(const struct hold_args *args, struct job *job, struct hol
 	dispatch(&renewer, EVENT_OTHER_DIED);
 	if (lease->phase != HOLD_RELEASING)
 		hold_loop(&renewer);
+	await_end_of_hang(&renewer);
 	finish(&renewer);
 }

@@ -336,6 +336,37 @@ on_file_system() {
 	wait_until 10 is_gone "$RENEWER"
 }
 
+# end_command_below_hang: the renewer of a lock for 15 s hangs, and SIGKILL does not end it. rlock takes over, and the command ends.
+end_command_below_hang() {
+	needs_hung_file_system
+	on_file_system sh -c 'exec rlock run -v -u "unix://$PWD/mnt/l" -t 15s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
+	find_hold_processes
+	touch switches/readlink
+	redis client kill type normal skipme yes >/dev/null
+	wait_until 10 file_contains stderr 'rlock takes over'
+	end_commands
+	wait_until 5 is_gone "$COMMAND"
+}
+
+@test "when a hung renewer ends only after the command, rlock releases the lock then" {
+	end_command_below_hang
+	is_held a
+	rm switches/readlink
+	ended_with 0
+	is_free a
+	refute grep -q 'release failed' stderr
+}
+
+@test "when a renewer hangs for 5 s after the end of the command, rlock exits with the command's status and says that the lock stays" {
+	end_command_below_hang
+	wait_until 7 is_gone "$PID"
+	ended_with 0
+	is_held a
+	grep -q '^rlock: a: release failed: the renewer hangs in the kernel; the lock expires with its lease$' stderr
+	rm switches/readlink
+	wait_until 10 is_gone "$RENEWER"
+}
+
 @test "when a killed renewer hung on a file system that rlock needs as well, rlock terminates the command before the lease ends" {
 	local holder
 	needs_hung_file_system
