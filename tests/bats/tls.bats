@@ -58,9 +58,9 @@ refused() {
 @test "with -n the renewer goes on with the TLS connection by which rlock asked, and renews and releases the lock over it" {
 	start_tls_proxy "$PORT"
 	export RLOCK_URL="$RLOCK_URL?cacert=$CA"
-	hold_with_pids a -n -t 3s
-	wait_until 10 ttl_is_below a 2500
-	wait_until 10 is_renewed a 3000
+	hold_with_pids a -n -t 9s
+	wait_until 10 ttl_is_below a 8000
+	wait_until 10 is_renewed a 9000
 	end_commands
 	ended_with 0
 	stderr_is_empty
