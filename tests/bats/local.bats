@@ -87,6 +87,17 @@ no_local_server() {
 	done
 }
 
+@test "calls that come just after the server was killed, while the kernel ends it, start another one" {
+	run -0 rlock run -u local: a -- true
+	for _ in {1..20}; do
+		BACKGROUND=()
+		SERVER=$(servers)
+		kill -KILL "$SERVER"
+		for _ in 1 2 3; do in_background rlock run -u local: a -- true; done
+		all_ended_with 0
+	done
+}
+
 @test "the private server listens only on its socket, in its own session, and stores nothing on disk" {
 	local inode
 	run -0 sh -c 'umask 0777; exec rlock run -u local: a -- sh -c "$0"' 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'

@@ -91,7 +91,8 @@ none_held() {
 
 @test "when the renewer was killed after the request, rlock itself terminates the command and all leftover processes" {
 	local renewer
-	in_background rlock run -t 3s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
+	# The lease is long, so that rlock does not replace the stopped renewer before it is killed.
+	in_background rlock run -t 15s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
 	renewer=$(renewer_of "$PID")
