@@ -34,13 +34,13 @@ setup() {
 contend() {
 	local holder
 	rm -f end-commands stderr held
-	in_background sh -c 'exec rlock "$1" -t 4s a -- run_until_ended 2>held' sh "$1"
+	in_background sh -c 'exec rlock "$1" -t 6s a -- run_until_ended 2>held' sh "$1"
 	holder=$PID
 	wait_until 10 is_held a
 	record_stderr rlock "${1/rlock/wlock}" -v a -- true
 	wait_until 10 file_contains stderr 'waiting for'
-	wait_until 10 ttl_is_below a 3000
-	wait_until 10 is_renewed a 4000
+	wait_until 10 ttl_is_below a 5000
+	wait_until 10 is_renewed a 6000
 	end_commands
 	ended_with 0 "$holder"
 	ended_with 0
@@ -51,7 +51,7 @@ contend() {
 locks_of_all_kinds() {
 	local verb
 	for verb in rlock wlock run fair; do
-		run -3 rlock "$verb" -n a -- rlock "$verb" -n -t 3s a -- sh -c 'exit 3'
+		run -3 rlock "$verb" -n a -- rlock "$verb" -n -t 9s a -- sh -c 'exit 3'
 		assert_output ''
 		run -0 rlock "${verb/run/lock}" -n -t 30s --pid $$ a
 		run -0 rlock renew --pid $$ a
