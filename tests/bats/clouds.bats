@@ -69,9 +69,11 @@ locks_of_all_kinds() {
 		SERVER_SOCKET=$(socket_of 1)
 		[[ $url = redis:* ]] || SERVER_SOCKET=$(socket_of 2)
 		locks_of_all_kinds
-		# -v must report each denied command only once, although the waiter had two connections.
+		# -v must report each denied command only once, although the waiter had two connections. On a busy machine a
+		# renewer or a subscription that is late is replaced, and the next one reports it again.
 		run -0 sed -n 's/.*: it denies/it denies/p' stderr
-		assert_output 'it denies CLIENT SETNAME: its list of clients does not name rlock'
+		assert_equal "$(sort -u <<<"$output")" 'it denies CLIENT SETNAME: its list of clients does not name rlock'
+		assert [ "${#lines[@]}" -le $((1 + $(grep -cE 'the renewer has ended|the subscription does not answer' stderr))) ]
 	done
 }
 

@@ -123,7 +123,7 @@ wakes() {
 # hold_nested: starts an rlock with --max-run that holds "a" for a nested rlock, which holds "b" for a command that ignores
 # SIGTERM. Sets INNER.
 hold_nested() {
-	in_background rlock run -t 3m --max-run 6s --grace 500ms a -- rlock run -t 3m b -- sh -c '
+	in_background rlock run -t 3m --max-run 12s --grace 500ms a -- rlock run -t 3m b -- sh -c '
 		escape escaped child; trap "" TERM; echo $$ >inner; while :; do sleep 0.02; done'
 	wait_until 5 test -s inner
 	INNER=$(<inner)
@@ -142,7 +142,7 @@ hold_nested() {
 	hold_nested
 	parent_of "$INNER"
 	stop_by_debugger "$PARENT"
-	wait_until 20 is_gone "$INNER"
+	wait_until 26 is_gone "$INNER"
 	pause_for 2
 	kill -KILL "$DEBUGGER" || fail 'the inner renewer did not get the time'
 	wait_until 5 is_free b
@@ -153,7 +153,7 @@ hold_nested() {
 	hold_nested
 	parent_of "$INNER"
 	stop_by_debugger "$PARENT"
-	takes_less_than 20 ended_with 124
+	takes_less_than 26 ended_with 124
 	is_free a
 	is_gone "$INNER"
 }
