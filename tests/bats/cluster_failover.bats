@@ -52,7 +52,7 @@ name_at_node() {
 	local port number
 	port=$(port_of 3)
 	name_at_node 3
-	# Let the other nodes redirect to the dead node until both calls have ended, also on a busy machine.
+	# Let the other nodes redirect to the killed node until both calls have ended, also on a busy machine.
 	for number in 1 2 4; do on "$number" redis config set cluster-node-timeout 120000; done
 	crash_server 3
 	run -69 takes_less_than 10 rlock run -n "$NAME" -- touch begun
