@@ -82,11 +82,11 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
 	else if (peer.uid != geteuid())
 		err = EPERM;
 	/*
-	 * Count the server as ended if SIGKILL has reached it, or if its first thread has ended, because only that thread replies. The
-	 * kernel can keep the socket open for a moment, on a busy machine for a second.
+	 * Count the server as ended if SIGKILL has reached it, or if its first thread exits, because only that thread replies.
+	 * Otherwise the caller would connect to it and fail: the kernel accepts connections until it has closed the socket, which
+	 * takes up to a second on a busy machine.
 	 */
-	else if (peer.pid > 0 && proc_read(peer.pid, &proc) &&
-		 (proc.state == 'Z' || proc.state == 'X' || proc.is_killed))
+	else if (peer.pid > 0 && proc_read(peer.pid, &proc) && proc.is_killed)
 		err = ECONNREFUSED;
 	else
 		*pid_out = peer.pid;

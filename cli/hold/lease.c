@@ -41,8 +41,8 @@
 #define SHARED_RENEWAL_MAX_MS 10000
 
 /*
- * A renewer whose loop is this late counts as hung, or one that is late by half of the time to the next deadline if that is
- * less. Just before a deadline it is a third of the time from SIGKILL to the end of the lease. If the renewer hangs when it should
+ * A renewer counts as hung when its loop is this late, or late by half of the time to the next deadline if that is less. Just
+ * before a deadline the limit is a third of the time from SIGKILL to the end of the lease. If the renewer hangs when it should
  * send SIGKILL, the first third passes before the front sends SIGKILL to the renewer. The second third is for the renewer's end, and
  * the last third for that of the command.
  */

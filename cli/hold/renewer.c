@@ -1242,8 +1242,9 @@ static void complete_hold(const struct hold_args *args)
 }
 
 /*
- * The job has ended, and the renewer still hangs: wait for its end for as long as for the reply to a release. On a busy machine the
- * kernel needs more than a second to end a process, and a file system may answer again.
+ * Wait until the hung renewer has ended, for as long as for the reply to a release. While it hangs, `finish` sends no release, and the
+ * lock would stay until its lease ends. The wait mostly succeeds: on a busy machine the kernel can need more than a second to end a
+ * process, and a file system may answer again.
  */
 static void await_end_of_hang(struct renewer *renewer)
 {

@@ -104,7 +104,7 @@ is_empty() {
 	proxy hold-reply evalsha
 	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a
-	# Stop rlock, so that it finds the grant and the end of the connection at the same time.
+	# Stop rlock until its connection has ended. Otherwise it could send WAIT over that connection, and the test would show nothing.
 	find_children_of_rlock "$PID"
 	kill -STOP "$PID" "${CHILDREN[@]}"
 	proxy release

@@ -36,7 +36,7 @@ has_all_permits() {
 	done
 }
 
-# last_permit_end: prints the end of the last permit, in ms. Java compares it with its clock.
+# last_permit_end: prints the time, in ms by the clock of Java, from which Java reclaims the last permit.
 last_permit_end() { redis zrange '{a}:timeout' -1 -1 withscores | tail -n 1; }
 
 # java_has_permit: lets an rlock ask for the permit, then checks whether Java has it. The rlock gets the permit itself, or is later
