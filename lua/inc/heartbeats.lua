@@ -69,6 +69,13 @@ end
 
 local function is_subscribed(name, owner) return (count_waiter_subscribers(name, owner) or 0) > 0 end
 
+-- Whether the grace is over for a waiter of ours: an earlier script found it unsubscribed, lowered its deadline (queue.lua), and the
+-- waiter has not come back since. Otherwise each call with -n would begin a new grace, and none of them would acquire the lock.
+local function has_not_returned(name, owner)
+	local deadline_ms = redis.call('ZSCORE', name.deadlines, owner)
+	return deadline_ms and tonumber(deadline_ms) <= now_ms() and not is_subscribed(name, owner)
+end
+
 -- The time from which this waiter can be considered dead, and whether it is ours. A waiter of Redisson's may live longer: see
 -- is_dead. 0: the waiter has neither heartbeat nor deadline. Such a waiter can be considered dead immediately, because nothing
 -- else would ever remove it.
@@ -78,7 +85,8 @@ local function death_ms(name, owner)
 	load_run(name)
 	-- Ignore the time in a heartbeat of another run: another server's clock may have written it.
 	local is_of_another = heartbeat.run ~= name.run and heartbeat.run ~= UNKNOWN_RUN and name.run ~= UNKNOWN_RUN
-	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, name.grace_until_ms, name.return_until_ms), true
+	local grace_until_ms = name.grace_until_ms > now_ms() and has_not_returned(name, owner) and 0 or name.grace_until_ms
+	return math.max(is_of_another and 0 or heartbeat.alive_until_ms, grace_until_ms, name.return_until_ms), true
 end
 
 -- Whether a waiter is dead.

@@ -6,13 +6,20 @@
 -- The first waiter in the queue; false if there is none.
 local function head_of(name) return redis.call('LINDEX', name.queue, 0) end
 
--- Whether a waiter of ours was subscribed on this run of the server, and is not any more. That is so when its process has ended,
--- because the kernel then closes its connection.
-local function has_unsubscribed(name, owner)
+-- Whether the process of a waiter of ours seems to have ended: the waiter was subscribed on this run of the server, and is not any
+-- more, because the kernel has closed its connection; or it never was, and its last heartbeat has ended.
+local function is_silent(name, owner)
 	local heartbeat = heartbeat_of(name, owner)
-	if not heartbeat or heartbeat.subscribed_since_ms == 0 or count_waiter_subscribers(name, owner) ~= 0 then return false end
+	if not heartbeat or heartbeat.subscribed_since_ms == 0 and heartbeat.alive_until_ms > now_ms() then return false end
+	if count_waiter_subscribers(name, owner) ~= 0 then return false end
 	load_run(name)
 	return heartbeat.run == server_run() and now_ms() >= name.return_until_ms
+end
+
+-- Whether a silent waiter was subscribed. A waiter that never was must not be removed, as it may be alive: a server that had stalled
+-- has received no heartbeat.
+local function has_unsubscribed(name, owner)
+	return is_silent(name, owner) and heartbeat_of(name, owner).subscribed_since_ms > 0
 end
 
 -- Whether a waiter is subscribed, and, if it is ours, has been so for HEARTBEAT_LIFETIME_MS. The time matters because after a
@@ -82,23 +89,23 @@ end
 -- network failure may have cut them all off. The deadlines must be soon, because a Redisson that joins the queue sleeps until the
 -- last deadline. A waiter that comes back raises its deadline again. Use pcall: if the user may not write, the deadlines pass
 -- anyway, and the script must do the rest.
-local function lower_deadlines(name, unsubscribed)
+local function lower_deadlines(name, silent)
 	local deadline_ms = now_ms() + RETURN_MS
-	for _, owner in ipairs(unsubscribed) do
+	for _, owner in ipairs(silent) do
 		if tonumber(redis.call('ZSCORE', name.deadlines, owner) or 0) > deadline_ms then
 			redis.pcall('ZADD', name.deadlines, digits(deadline_ms), owner)
 		end
 	end
 end
 
--- Remove unsubscribed waiters from the head of the queue, but only if the waiter after them, or the caller, was always
+-- Remove unsubscribed waiters from the head of the queue, but only if the waiter after the silent ones, or the caller, was always
 -- subscribed. Otherwise a network failure may have cut all of them off.
 local function remove_unsubscribed(name, caller)
-	local unsubscribed, owner = waiters_before(name, caller, DEAD_MAX, has_unsubscribed)
-	if #unsubscribed > 0 and not owner then
-		lower_deadlines(name, unsubscribed)
-	elseif #unsubscribed > 0 and was_always_subscribed(name, owner) then
-		remove_waiters(name, unsubscribed)
+	local silent, owner = waiters_before(name, caller, DEAD_MAX, is_silent)
+	if #silent > 0 and not owner then
+		lower_deadlines(name, silent)
+	elseif #silent > 0 and was_always_subscribed(name, owner) then
+		remove_waiters(name, (waiters_before(name, caller, DEAD_MAX, has_unsubscribed)))
 	end
 end
 
