@@ -32,6 +32,21 @@
  */
 #define TRY_MIN_MS 250
 
+/* Take over the earlier hold of the process that has begun this wait: it may have been killed before that hold was undone. */
+static void continue_earlier(struct rlock__waiter *waiter)
+{
+	struct rlock__earlier *earlier = &waiter->earlier[0];
+	const struct rlock_hold_ids *ids = waiter->request->hold_ids;
+
+	if (ids == NULL || !rlock_hold_id_is_valid(ids->earlier_id))
+		return;
+	memcpy(earlier->id, ids->earlier_id, RLOCK_HOLD_ID_MAX);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		earlier->may_be_held[i] = true;
+	waiter->earlier_count = 1;
+	waiter->keeps_earlier = waiter->hold->kind != RLOCK_SEMAPHORE;
+}
+
 /*
  * If request->since_us was set by an earlier call, another process has begun this wait. Continue it: keep its position in the
  * queue, and undo later what it may have left on the servers. 0: this call begins the wait.
@@ -51,8 +66,12 @@ static void continue_wait(struct rlock__waiter *waiter)
 		waiter->was_reached = true;
 	}
 	rlock_hold_set_queued(waiter->hold);
-	for (size_t i = 0; i < waiter->places.count; i++)
+	continue_earlier(waiter);
+	for (size_t i = 0; i < waiter->places.count; i++) {
 		waiter->servers[i].may_be_held = waiter->servers[i].may_be_queued = true;
+		/* That process may have undone an attempt, too. */
+		waiter->servers[i].is_undo_open = true;
+	}
 }
 
 /* Refuse bad input before anything is sent. */
@@ -728,6 +747,26 @@ static enum rlock_status try_until_cleaned(struct rlock__waiter *waiter)
 }
 
 /*
+ * Release a lock that was granted too late. Each request of the release may reach a server late, even if another one was confirmed: the
+ * next grant needs another hold id. A release that only some servers have confirmed is repeated when the wait ends.
+ */
+static void release_slow(struct rlock__waiter *waiter)
+{
+	struct rlock_conn *conn = waiter->conn;
+	enum rlock_status status;
+
+	conn->events.is_masked = true;
+	status = rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
+	conn->events.is_masked = false;
+	rlock_hold_set_queued(waiter->hold);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		waiter->servers[i].is_undo_open = true;
+		waiter->servers[i].may_be_held =
+			status != RLOCK_OK || waiter->places.quorum < waiter->places.count;
+	}
+}
+
+/*
  * Repeat the attempt while its reply takes more than a third of the lease: a repetition extends the lease, and acquires the
  * lock anew if the lease has expired. After SLOW_REPLIES_MAX repetitions release the lock, and fail.
  */
@@ -746,9 +785,7 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 			return RLOCK_OK;
 		if (slow_replies < SLOW_REPLIES_MAX)
 			continue;
-		conn->events.is_masked = true;
-		(void)rlock_release(conn, waiter->hold, rlock_now_ms() + RELEASE_MS);
-		conn->events.is_masked = false;
+		release_slow(waiter);
 		return rlock__fail(&conn->error, RLOCK_ENET,
 				   "%s answers too slowly for this lease; give a longer one",
 				   conn->error.server);

@@ -55,6 +55,8 @@ struct rlock__place_state {
 	bool may_be_held;
 	/* We may be in a queue here, or be the writer that has the next turn. */
 	bool may_be_queued;
+	/* An undo with the current hold id was sent, and not confirmed: it may reach the server late. */
+	bool is_undo_open;
 	/* Start of our wait by this server's clock, as text; empty: unknown. */
 	char since[RLOCK__SINCE_MAX];
 	struct rlock__connection
@@ -83,6 +85,8 @@ struct rlock__place_state {
 	char owner[RLOCK_OWNER_MAX], note[RLOCK_NOTE_MAX];
 	int64_t read_ms; /* time of the last "busy" reply */
 };
+
+#define RLOCK__EARLIER_IDS_MAX 8
 
 struct rlock__waiter {
 	/* rlock_probe: the attempt acquires nothing. */
@@ -113,6 +117,17 @@ struct rlock__waiter {
 	int tries_contended;
 	bool was_reached;
 	bool is_busy; /* The last attempt ended with RLOCK_BUSY. */
+	/* Hold ids of earlier attempts, with the places that may still have such a hold. */
+	struct rlock__earlier {
+		char id[RLOCK_HOLD_ID_MAX];
+		bool may_be_held[RLOCK_SERVERS_MAX];
+	} earlier[RLOCK__EARLIER_IDS_MAX];
+	size_t earlier_count;
+	/*
+	 * The killed process whose wait continues may have been granted the lock with the earlier id. Undo that only after the next
+	 * attempt: before, another waiter would get the lock.
+	 */
+	bool keeps_earlier;
 	/* The last attempt was busy because an ancestor process holds the lock: the wait ends with RLOCK_EDEADLOCK. */
 	bool is_behind_ancestor;
 };

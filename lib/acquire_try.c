@@ -14,8 +14,10 @@
  * - No starvation: a caller that returns a slot keeps its position in the queue of a fair lock. A lock of any other kind is
  *   reserved for the caller for 2 s, once its wait has taken 2 s (kept_ms).
  */
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -561,10 +563,12 @@ static enum undo undo_of_failed(const struct rlock__waiter *waiter, size_t index
 	if (server->is_granted)
 		return UNDO_RELEASE;
 	/*
-	 * Release the hold over this stream. The sentinels have not confirmed this server as the master, so the next attempt may
-	 * reach another one, and this server would keep the hold for a lease.
+	 * Release the hold over this stream. The sentinels have not confirmed this server as the master, or not the reply to this
+	 * attempt. So the next attempt may reach another server, or none, and this one would keep the hold for a lease.
 	 */
-	if (server->was_deposed && rlock__connection_is_open(connection))
+	if (server->may_be_held && rlock__connection_has_sentinels(connection) &&
+	    rlock__connection_is_open(connection) &&
+	    (server->was_deposed || rlock__connection_is_stale(connection)))
 		return UNDO_RELEASE_BLINDLY;
 	/*
 	 * This attempt ended at an earlier slot, so it was not sent here. But an earlier attempt may have been: undo
@@ -597,21 +601,21 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 		 * Leave the queue of a busy server now. Send nothing to a server without a reply: the release of the hold
 		 * leaves its queue.
 		 */
-		return server->may_be_queued && server->is_busy && !server->is_granted
-			       ? UNDO_RELEASE
-			       : UNDO_NOTHING;
+		if (!server->may_be_queued || !server->is_busy || server->is_granted)
+			return UNDO_NOTHING;
+		break;
 	case UNDO_FAILED:
 		return undo_of_failed(waiter, index, now_ms);
 	case UNDO_LEAVING:
 		if (!needs_release(server))
 			return UNDO_NOTHING;
-		/*
-		 * A release whose reply we await can be repeated with the whole script, which the server needs after SCRIPT
-		 * FLUSH. But over a stale stream no reply can be awaited.
-		 */
-		return rlock__connection_is_stale(connection) ? UNDO_RELEASE_BLINDLY : UNDO_RELEASE;
+		break;
 	}
-	return UNDO_NOTHING;
+	/*
+	 * A release whose reply we await can be repeated with the whole script, which the server needs after SCRIPT FLUSH. But over
+	 * a stale stream no reply can be awaited, and the sentinels may lead to no other one.
+	 */
+	return rlock__connection_is_stale(connection) ? UNDO_RELEASE_BLINDLY : UNDO_RELEASE;
 }
 
 static const struct rlock__script *make_undo(const void *ctx, size_t index,
@@ -622,27 +626,54 @@ static const struct rlock__script *make_undo(const void *ctx, size_t index,
 
 	if (undoing->undos[index] == UNDO_RETURN)
 		return rlock__places_undo(&waiter->places, index, waiter->hold,
-					  since_of(waiter, index), true,
+					  waiter->hold->released_id, since_of(waiter, index), true,
 					  kept_ms(waiter, index, undoing->now_ms), 0, args);
 	return rlock__places_release(&waiter->places, index, waiter->hold, 0, args);
 }
 
-static void release_blindly(struct rlock__waiter *waiter, size_t index)
+/* Append the undo of a hold with an earlier id. False: out of memory. */
+static bool append_earlier(const struct rlock__waiter *waiter, size_t index, const char *id,
+			   struct rlock__text *commands)
 {
+	struct rlock__args args;
+	const struct rlock__script *script = rlock__places_undo(
+		&waiter->places, index, waiter->hold, id, "", false, 0, 0, &args);
+	bool is_made = rlock__call_append(script, &args, commands);
+
+	rlock__args_free(&args);
+	return is_made;
+}
+
+/*
+ * Release the place over the stream of an attempt without a reply, and close the stream. Send also the undos of earlier ids: another stream
+ * may never reach this server. If memory is short, send only some: each undo is useful alone. may_be_late: the network may deliver the
+ * undos after the close. False after a grant: a late undo would release what a renewal has acquired there again.
+ */
+static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may_be_late)
+{
+	struct rlock__text commands = { 0 };
 	struct rlock__args args;
 	const struct rlock__script *script =
 		rlock__places_release(&waiter->places, index, waiter->hold, 0, &args);
+	bool is_made = rlock__call_append(script, &args, &commands);
 
-	rlock__call_fire_and_forget(waiter->places.at[index].connection, script, &args);
+	for (size_t i = 0; is_made && i < waiter->earlier_count; i++)
+		if (waiter->earlier[i].may_be_held[index])
+			is_made = append_earlier(waiter, index, waiter->earlier[i].id, &commands);
+	rlock__request_fire_and_forget(waiter->places.at[index].connection, &commands, may_be_late);
 	rlock__args_free(&args);
+	free(commands.text);
 }
 
-static void record_undo(struct rlock__waiter *waiter, size_t index, const struct undoing *undoing)
+/* Record the undo of a place. is_failed: the attempt failed, so another one may follow. */
+static void record_undo(struct rlock__waiter *waiter, size_t index, const struct undoing *undoing,
+			bool is_failed)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock__answer *answer = &undoing->broadcast.answers[index];
 	bool is_done = answer->is_over && answer->status == RLOCK_OK;
 
+	server->is_undo_open |= is_failed && undoing->undos[index] != UNDO_NOTHING && !is_done;
 	switch (undoing->undos[index]) {
 	case UNDO_NOTHING:
 		break;
@@ -657,7 +688,9 @@ static void record_undo(struct rlock__waiter *waiter, size_t index, const struct
 			server->kept_since_ms = undoing->now_ms;
 		break;
 	case UNDO_RELEASE_BLINDLY:
-		server->may_be_held = server->may_be_queued = false;
+		server->may_be_held = false;
+		/* No reply confirms that this undo has left the queue. So after a grant the release of the hold leaves it again. */
+		server->may_be_queued = !is_failed;
 		break;
 	}
 }
@@ -689,10 +722,153 @@ static void undo(struct rlock__waiter *waiter, enum undo_time time)
 	(void)rlock__broadcast_await(&undoing.broadcast, 0, end_ms);
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (undoing.undos[i] == UNDO_RELEASE_BLINDLY)
-			release_blindly(waiter, i);
-		record_undo(waiter, i, &undoing);
+			release_blindly(waiter, i, time != UNDO_GRANTED);
+		record_undo(waiter, i, &undoing, time == UNDO_FAILED || time == UNDO_LEAVING);
 	}
 	rlock__broadcast_free(&undoing.broadcast);
+}
+
+/* ---- earlier attempts ---- */
+
+/* When the holds of earlier attempts are undone. */
+enum earlier_time {
+	EARLIER_BEFORE_TRY, /* An attempt follows. */
+	EARLIER_GRANTED,    /* A quorum granted the lock. */
+	EARLIER_LEAVING,    /* The wait ends without the lock. */
+};
+
+struct earlier_undo {
+	const struct rlock__waiter *waiter;
+	const char *id;
+	/* an attempt follows, so the undo must keep our position in the queue of a fair lock, or later waiters would overtake us */
+	bool will_wait;
+};
+
+static const struct rlock__script *make_earlier(const void *ctx, size_t index,
+						struct rlock__args *args)
+{
+	const struct earlier_undo *undo_of_id = ctx;
+	const struct rlock__waiter *waiter = undo_of_id->waiter;
+
+	return rlock__places_undo(&waiter->places, index, waiter->hold, undo_of_id->id,
+				  since_of(waiter, index), undo_of_id->will_wait, 0, 0, args);
+}
+
+/*
+ * Undo the holds with one earlier id, at the places that have not confirmed that yet. True: a place is left, and the id must be kept,
+ * or the lock would stay there until its lease ends.
+ */
+static bool undo_earlier_id(struct rlock__waiter *waiter, struct rlock__earlier *earlier,
+			    enum earlier_time time, int64_t end_ms)
+{
+	const struct earlier_undo ctx = {
+		waiter, earlier->id, time == EARLIER_BEFORE_TRY && waiter->request->wait_ms != 0
+	};
+	struct rlock__broadcast broadcast;
+	bool is_one_left = false;
+
+	rlock__broadcast_init(&broadcast, &waiter->places, NULL, NULL);
+	for (size_t i = 0; i < waiter->places.count; i++)
+		/* After a grant do not wait for a server without a reply: the lease has begun. */
+		if (earlier->may_be_held[i] &&
+		    (time != EARLIER_GRANTED || waiter->servers[i].is_granted))
+			rlock__broadcast_begin(&broadcast, i, make_earlier, &ctx, end_ms);
+	(void)rlock__broadcast_await(&broadcast, 0, end_ms);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		const struct rlock__answer *answer = &broadcast.answers[i];
+
+		/* This undo may have put us into the queue. If the next attempt is not sent here, the end of the wait must leave it. */
+		if (answer->is_sent && ctx.will_wait)
+			waiter->servers[i].may_be_queued = true;
+		earlier->may_be_held[i] =
+			earlier->may_be_held[i] && !(answer->is_over && answer->status == RLOCK_OK);
+		is_one_left = is_one_left || earlier->may_be_held[i];
+	}
+	rlock__broadcast_free(&broadcast);
+	return is_one_left;
+}
+
+/*
+ * Undo what earlier attempts with other ids may have acquired, and forget the ids for which all places confirm that. A server
+ * that carries out such an attempt later gets its first undo behind it, on the same stream. Mask events, because an event would end
+ * this too early.
+ */
+static void undo_earlier(struct rlock__waiter *waiter, enum earlier_time time)
+{
+	int64_t end_ms = rlock_now_ms() + LEAVE_MS;
+	bool was_masked = waiter->conn->events.is_masked;
+	size_t left = 0;
+
+	waiter->conn->events.is_masked = true;
+	for (size_t i = 0; i < waiter->earlier_count; i++)
+		if (undo_earlier_id(waiter, &waiter->earlier[i], time, end_ms))
+			waiter->earlier[left++] = waiter->earlier[i];
+	waiter->earlier_count = left;
+	if (left == 0 && waiter->request->hold_ids != NULL)
+		waiter->request->hold_ids->earlier_id[0] = '\0';
+	waiter->conn->events.is_masked = was_masked;
+}
+
+/*
+ * Whether a server has granted the lock that may still get the undo of an earlier attempt: a network or a proxy can deliver it late. It
+ * would release what this attempt has acquired.
+ */
+static bool has_open_undo(const struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].is_granted && waiter->servers[i].is_undo_open)
+			return true;
+	return false;
+}
+
+/*
+ * Give the hold another id, and store both ids for a process that continues the wait. If it did not know the earlier id, that hold would
+ * stay for a lease. Store the earlier id first, since this process can be killed in between.
+ */
+static enum rlock_status set_new_id(struct rlock__waiter *waiter, const char *earlier_id)
+{
+	struct rlock_hold_ids *ids = waiter->request->hold_ids;
+	enum rlock_status status = rlock_hold_set_id(waiter->hold, NULL);
+
+	if (status != RLOCK_OK)
+		return rlock__fail(&waiter->conn->error, status, "no random numbers: %s",
+				   strerror(errno));
+	if (ids == NULL)
+		return RLOCK_OK;
+	memcpy(ids->earlier_id, earlier_id, RLOCK_HOLD_ID_MAX);
+	atomic_signal_fence(memory_order_seq_cst);
+	memcpy(ids->id, waiter->hold->id, RLOCK_HOLD_ID_MAX);
+	return RLOCK_OK;
+}
+
+/*
+ * Give the next attempt another hold id, which no undo of an earlier attempt has. The name of our own channel contains the id, so the
+ * caller must subscribe again. If too many ids are kept, forget the first one: what it has acquired expires with its lease.
+ */
+static enum rlock_status change_id(struct rlock__waiter *waiter)
+{
+	struct rlock__earlier earlier = { .id = "" };
+	enum rlock_status status;
+
+	memcpy(earlier.id, waiter->hold->id, RLOCK_HOLD_ID_MAX);
+	status = set_new_id(waiter, earlier.id);
+	if (status != RLOCK_OK)
+		return status;
+	if (waiter->earlier_count == RLOCK__EARLIER_IDS_MAX) {
+		waiter->earlier_count--;
+		memmove(waiter->earlier, waiter->earlier + 1,
+			waiter->earlier_count * sizeof(earlier));
+	}
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		earlier.may_be_held[i] = true;
+		waiter->servers[i].is_undo_open = false;
+		if (rlock__waiter_is_fair(waiter))
+			continue;
+		rlock__connection_free(waiter->servers[i].subscription);
+		waiter->servers[i].subscription = NULL;
+	}
+	waiter->earlier[waiter->earlier_count++] = earlier;
+	return RLOCK_OK;
 }
 
 /*
@@ -703,6 +879,11 @@ void rlock__acquire_leave(struct rlock__waiter *waiter)
 {
 	waiter->conn->events.is_masked = true;
 	undo(waiter, UNDO_LEAVING);
+	undo_earlier(waiter, EARLIER_LEAVING);
+	/* The caller may acquire the same hold again. */
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].is_undo_open)
+			(void)rlock_hold_set_id(waiter->hold, NULL);
 	waiter->conn->events.is_masked = false;
 }
 
@@ -763,6 +944,7 @@ static void finish_grant(struct rlock__waiter *waiter)
 	waiter->conn->events.is_masked = true;
 	complete_grant(waiter);
 	undo(waiter, UNDO_GRANTED);
+	undo_earlier(waiter, EARLIER_GRANTED);
 	waiter->conn->events.is_masked = false;
 	/*
 	 * The queue of a server that has not replied was not left: record that in the hold, so that its release leaves the
@@ -1026,7 +1208,8 @@ enum rlock_status rlock__acquire_probe(struct rlock__waiter *waiter)
 	return status;
 }
 
-enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
+/* Make one attempt. It is complete unless *needs_new_id_out: then it was granted, and must be made again with another id. */
+static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_id_out)
 {
 	struct rlock_conn *conn = waiter->conn;
 	struct rlock_hold *hold = waiter->hold;
@@ -1059,8 +1242,10 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 		 * The login was denied. But the server carried out the attempt, which followed in the same write, as the
 		 * default user or in another database. Undo the attempt on that stream.
 		 */
-		if (result->status < 0 && result->reply != NULL)
-			release_blindly(waiter, i);
+		if (result->status < 0 && result->reply != NULL) {
+			release_blindly(waiter, i, true);
+			waiter->servers[i].is_undo_open = true;
+		}
 	}
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
@@ -1069,17 +1254,65 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	if (status == RLOCK_OK)
 		status = acknowledge(waiter, &broadcast, sent_ms);
 	waiter->is_busy = status == RLOCK_BUSY;
-	if (status == RLOCK_OK) {
+	*needs_new_id_out = status == RLOCK_OK && has_open_undo(waiter);
+	if (status == RLOCK_OK && !*needs_new_id_out) {
 		finish_grant(waiter);
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;
 		hold->ttl_ms = lease_ms;
-	} else {
+	} else if (status != RLOCK_OK) {
 		/* Find the denied name before the undo, which may close the stream. */
 		if (status == RLOCK_EACL && hold->name_count > 1)
 			find_denied_name(waiter, &broadcast);
 		undo(waiter, UNDO_FAILED);
 	}
 	rlock__broadcast_free(&broadcast);
+	return status;
+}
+
+/*
+ * Undo the granted attempt at the places without a reply, over the same streams. If this came after the next grant, the hold would stay
+ * at these places for a lease: the lease of that grant has begun then, and nobody waits for a slow place.
+ */
+static void undo_unanswered(struct rlock__waiter *waiter)
+{
+	waiter->conn->events.is_masked = true;
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (waiter->servers[i].may_be_held &&
+		    rlock__connection_is_open(waiter->places.at[i].connection))
+			release_blindly(waiter, i, true);
+	waiter->conn->events.is_masked = false;
+}
+
+/*
+ * Repeat a granted attempt with another hold id. The second attempt re-enters the lock, so no other caller can come in between. Then the
+ * hold of the first one is undone. But a semaphore is not re-entered, and may have no other permit: release the first one before.
+ */
+static enum rlock_status try_with_new_id(struct rlock__waiter *waiter)
+{
+	bool needs_new_id = false;
+	enum rlock_status status;
+
+	undo_unanswered(waiter);
+	status = change_id(waiter);
+	if (status == RLOCK_OK && waiter->hold->kind == RLOCK_SEMAPHORE)
+		undo_earlier(waiter, EARLIER_BEFORE_TRY);
+	return status == RLOCK_OK ? try_once(waiter, &needs_new_id) : status;
+}
+
+enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
+{
+	bool needs_new_id = false;
+	enum rlock_status status;
+
+	if (!waiter->keeps_earlier)
+		undo_earlier(waiter, EARLIER_BEFORE_TRY);
+	status = try_once(waiter, &needs_new_id);
+	if (needs_new_id)
+		status = try_with_new_id(waiter);
+	/* No caller waits while it has a lock. */
+	if (status != RLOCK_OK && (needs_new_id || waiter->keeps_earlier))
+		undo_earlier(waiter, EARLIER_BEFORE_TRY);
+	waiter->keeps_earlier = false;
 	return status;
 }

@@ -191,7 +191,7 @@ static enum rlock_status copy_owner(char out[RLOCK_OWNER_MAX], const char *owner
 	return status;
 }
 
-static enum rlock_status set_id(struct rlock_hold *hold, const char *id)
+enum rlock_status rlock_hold_set_id(struct rlock_hold *hold, const char *id)
 {
 	enum rlock_status status = RLOCK_OK;
 
@@ -254,7 +254,7 @@ enum rlock_status rlock_hold_new(const struct rlock_hold_spec *spec, struct rloc
 	hold->permits = spec->permits;
 	hold->take = spec->take;
 	write_record(hold, spec);
-	status = set_names(hold, spec) ? set_id(hold, spec->id) : RLOCK_ENOMEM;
+	status = set_names(hold, spec) ? rlock_hold_set_id(hold, spec->id) : RLOCK_ENOMEM;
 	if (status == RLOCK_OK)
 		status = set_owners(hold, spec);
 	if (status == RLOCK_OK)

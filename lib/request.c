@@ -21,6 +21,7 @@
 #include "net/command.h"
 #include "net/connection.h"
 #include "net/server_error.h"
+#include "net/stream.h"
 #include "request.h"
 #include "rlock.h"
 
@@ -234,17 +235,15 @@ enum rlock_status rlock__call_run(struct rlock__connection *connection,
 	return result.status;
 }
 
-void rlock__call_fire_and_forget(struct rlock__connection *connection,
-				 const struct rlock__script *script, struct rlock__args *args)
+bool rlock__call_append(const struct rlock__script *script, struct rlock__args *args,
+			struct rlock__text *commands)
 {
 	struct rlock__command command;
 
-	if (args->is_out_of_memory || args->argv == NULL) {
-		rlock__connection_close(connection);
-		return;
-	}
+	if (args->is_out_of_memory || args->argv == NULL)
+		return false;
 	command = rlock__args_command(args, script, false);
-	rlock__request_fire_and_forget(connection, &command);
+	return rlock__stream_format(commands, command.argc, command.argv, command.lengths);
 }
 
 /* ---- places ---- */
@@ -348,8 +347,9 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 }
 
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
-					       const struct rlock_hold *hold, const char *since,
-					       bool will_wait, int64_t reserve_ms, int64_t kept_ms,
+					       const struct rlock_hold *hold, const char *id,
+					       const char *since, bool will_wait,
+					       int64_t reserve_ms, int64_t kept_ms,
 					       struct rlock__args *args)
 {
 	const struct rlock__action *action = hold->row->acquire;
@@ -357,7 +357,7 @@ const struct rlock__script *rlock__places_undo(const struct rlock__places *place
 	rlock__places_keys(places, index, hold, action->keys | action->release_keys, args);
 	rlock__args_number(args, hold->lease_ms);
 	rlock__args_string(args, hold->owner);
-	rlock__args_string(args, hold->released_id);
+	rlock__args_string(args, id);
 	rlock__args_string(args, "");
 	rlock__args_print(args, "0%d00%s undo %" PRId64 " %" PRId64, will_wait, since, reserve_ms,
 			  kept_ms);
@@ -377,7 +377,8 @@ const struct rlock__script *rlock__places_release(const struct rlock__places *pl
 	const struct rlock__action *action = hold->row->release;
 
 	if (hold->may_be_queued[index])
-		return rlock__places_undo(places, index, hold, "", false, 0, kept_ms, args);
+		return rlock__places_undo(places, index, hold, hold->released_id, "", false, 0,
+					  kept_ms, args);
 	rlock__places_keys(places, index, hold, action->keys, args);
 	rlock__args_string(args, hold->released_id);
 	rlock__args_number(args, kept_ms);

@@ -107,12 +107,9 @@ struct rlock__result rlock__call_await(struct rlock__connection *connection,
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);
-/*
- * Send EVALSHA and close the stream, without waiting for the reply. Call this only if the script was run on this stream, or
- * was just sent, because the server must know the script.
- */
-void rlock__call_fire_and_forget(struct rlock__connection *connection,
-				 const struct rlock__script *script, struct rlock__args *args);
+/* Append an EVALSHA to commands for rlock__request_fire_and_forget. False: out of memory. */
+bool rlock__call_append(const struct rlock__script *script, struct rlock__args *args,
+			struct rlock__text *commands);
 
 /* ---- places ---- */
 
@@ -165,13 +162,15 @@ void rlock__places_args(const struct rlock__places *places, size_t index,
 /*
  * Make the arguments that undo all attempts to acquire hold at the index-th place: release what an attempt may have acquired, or
  * keep it for kept_ms, unless that is 0; and leave every queue. Returns the script, which is the one that acquires: a server that an attempt has reached knows it.
+ * id: the id of the hold that the attempts had.
  * since: the start of the wait, as the server replied; else empty.
  * will_wait: keep the position in the queue of a fair lock.
  * reserve_ms: reserve a lock of any other kind for this hold for this many ms; 0: do not.
  */
 const struct rlock__script *rlock__places_undo(const struct rlock__places *places, size_t index,
-					       const struct rlock_hold *hold, const char *since,
-					       bool will_wait, int64_t reserve_ms, int64_t kept_ms,
+					       const struct rlock_hold *hold, const char *id,
+					       const char *since, bool will_wait,
+					       int64_t reserve_ms, int64_t kept_ms,
 					       struct rlock__args *args);
 /*
  * Make the arguments that release hold at the index-th place (kept_ms is 0), or keep it for kept_ms. If the owner may be in a

@@ -600,6 +600,13 @@ struct rlock_blocker {
 
 #define RLOCK_SINCE_UNKNOWN (-1)
 
+/* The hold ids that a process must know to continue the wait of a killed one. */
+struct rlock_hold_ids {
+	char id[RLOCK_HOLD_ID_MAX]; /* of the last attempt */
+	/* of an earlier attempt, until the servers have confirmed that its hold was released; empty: none */
+	char earlier_id[RLOCK_HOLD_ID_MAX];
+};
+
 /* How to acquire a hold. */
 struct rlock_request {
 	int64_t wait_ms; /* 0: do not wait; -1: for ever */
@@ -611,6 +618,11 @@ struct rlock_request {
 	 * the lock if it was granted last. If the call fails, it undoes what both callers have left on the servers.
 	 */
 	int64_t *since_us;
+	/*
+	 * Memory for the same purpose, or NULL. rlock_acquire stores the id of the hold there before it uses a new one. The call that
+	 * continues the wait needs that id (rlock_hold_set_id), and undoes the hold with the earlier one.
+	 */
+	struct rlock_hold_ids *hold_ids;
 	/* Owners that are re-entered: if one of them holds the lock, the call adds a hold to it. See rlock_owner_check. */
 	const char *const *inherited;
 	size_t inherited_count;
@@ -639,7 +651,7 @@ struct rlock_request {
 
 #define RLOCK_REQUEST_INIT                                                                         \
 	{                                                                                          \
-		-1, NULL, NULL, 0, NULL, NULL, false, NULL, 1000, 0, NULL, NULL                    \
+		-1, NULL, NULL, NULL, 0, NULL, NULL, false, NULL, 1000, 0, NULL, NULL              \
 	}
 
 /*
@@ -1061,6 +1073,11 @@ RLOCK_API int64_t rlock_hold_sent_ms(const struct rlock_hold *hold);
 RLOCK_API int64_t rlock_hold_lease_ms(const struct rlock_hold *hold);
 /* For a hold that another process renews: set the time when that process sent its last successful renewal. */
 RLOCK_API void rlock_hold_set_sent_ms(struct rlock_hold *hold, int64_t sent_ms);
+/*
+ * For a hold that another process has acquired or waited for after rlock_hold_new: set its id, as rlock_hold_id has returned it there; NULL: a new
+ * one. RLOCK_EINVAL: it is no id of rlock_hold_id_new. RLOCK_ESYS: the system has no random numbers.
+ */
+RLOCK_API enum rlock_status rlock_hold_set_id(struct rlock_hold *hold, const char *id);
 /*
  * For a hold that another process has acquired after rlock_hold_new: set the owner of the index-th name, as owners of the spec does.
  * RLOCK_EINVAL: rlock_owner_check does not allow that owner.

@@ -449,6 +449,8 @@ static bool answer_step(struct rlock__connection *connection)
 	struct redisReply *reply;
 	enum rlock_status status = rlock__session_advance(&connection->session, &reply);
 
+	if (connection->session.is_queued)
+		rlock__topology_note_command(connection->topology);
 	if (status == RLOCK_BUSY)
 		return connection->session.state == RLOCK__SESSION_ADDRESS && find_step(connection);
 	if (status == RLOCK_ENET && connection->session.is_unreachable && try_next(connection))
@@ -721,17 +723,20 @@ void rlock__request_survey(struct rlock__connection *connection,
 }
 
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
-				    const struct rlock__command *command)
+				    const struct rlock__text *commands, bool may_be_late)
 {
 	struct rlock__stream *stream = &connection->session.stream;
-	struct rlock__text text = { 0 };
+	size_t before_len = stream->output.len, queued_len;
 	bool is_held_back =
 		connection->request.command.text != NULL && !connection->session.is_queued;
 
-	if (rlock__session_is_open(&connection->session) && !is_held_back &&
-	    rlock__stream_format(&text, command->argc, command->argv, command->lengths) &&
-	    rlock__stream_queue(stream, &text) && rlock__stream_flush(stream))
-		rlock__stream_await_end(stream, connection->events);
-	free(text.text);
+	if (rlock__session_is_open(&connection->session) && !is_held_back && commands->len > 0 &&
+	    rlock__stream_queue(stream, commands)) {
+		/* With TLS the text and the queued bytes differ. */
+		queued_len = stream->output.len - before_len;
+		if (rlock__stream_flush(stream))
+			rlock__stream_await_end(stream, connection->events,
+						may_be_late ? queued_len : 0);
+	}
 	rlock__connection_close(connection);
 }

@@ -166,11 +166,12 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 void rlock__request_survey(struct rlock__connection *connection,
 			   struct rlock__sentinels_found *found_out);
 /*
- * Write a command to the open stream, and close the connection without waiting for a reply. This is the only request that may use a
- * stream with an outstanding reply. Without an open stream, or if the login holds back a command, only close.
+ * Write encoded commands to the open stream, and close the connection without waiting for a reply. This is the only request that may use
+ * a stream with an outstanding reply. may_be_late: the network may deliver them after this call. Without an open stream, or if the login
+ * holds back a command, only close.
  */
 void rlock__request_fire_and_forget(struct rlock__connection *connection,
-				    const struct rlock__command *command);
+				    const struct rlock__text *commands, bool may_be_late);
 
 /*
  * Begin a request of several commands, on a connection without a request: add each command, then start. take_reply is called with ctx

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -637,13 +639,26 @@ const char *rlock__stream_why(const struct rlock__stream *stream)
 	return stream->replies->err == REDIS_ERR_OOM ? NULL : stream->replies->errstr;
 }
 
+/* How many of the bytes that were queued the network has not delivered. 0: unknown. */
+static size_t undelivered_bytes(const struct rlock__stream *stream)
+{
+	int unsent = 0;
+
+	if (ioctl(stream->fd, SIOCOUTQ, &unsent) != 0 || unsent < 0)
+		return 0;
+	return (size_t)unsent + stream->output.len - stream->sent;
+}
+
 /*
  * Close our side, then wait, for AWAIT_END_MS at most, until the server has read all that we sent, and closes its side. If our
  * socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
  * rest.
  */
-void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events)
+void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
+			     size_t undo_len)
 {
+	/* TCP counts the end of our side as one more byte. */
+	const size_t end_len = 1;
 	int64_t deadline_ms = rlock_now_ms() + AWAIT_END_MS;
 	struct pollfd fds[2] = { { stream->fd, POLLIN, 0 } };
 	char unread[512];
@@ -654,4 +669,11 @@ void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events 
 	       rlock__events_poll(events, fds, 1, deadline_ms) == RLOCK_OK)
 		if (fds[0].revents != 0)
 			len = read(stream->fd, unread, sizeof(unread));
+	/*
+	 * If the network has not delivered all of an attempt, drop it and its undo. The kernel would go on sending them after the
+	 * close: a server could grant us the lock when nobody waits for it any more. If only the undo is left, let the kernel send
+	 * it: the server may have granted the attempt.
+	 */
+	if (undelivered_bytes(stream) > undo_len + end_len)
+		rlock__stream_reset(stream);
 }

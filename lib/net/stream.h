@@ -112,8 +112,10 @@ bool rlock__stream_was_closed(const struct rlock__stream *stream);
 bool rlock__stream_may_lack_tls(const struct rlock__stream *stream);
 /*
  * Close our side, and wait for a short time until the server has read all that we sent, and closes its side. Events can end the
- * wait.
+ * wait. undo_len: how many of the last queued bytes undo the bytes before them. If only they are not delivered, the kernel goes on
+ * sending them. Otherwise the stream is reset, so that nothing more arrives.
  */
-void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events);
+void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
+			     size_t undo_len);
 
 #endif

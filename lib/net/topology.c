@@ -61,6 +61,8 @@ struct rlock__topology {
 	enum query query;
 	int64_t queried_ms;                  /* start of the last query */
 	struct rlock__sentinels_found found; /* result of the last query */
+	/* The last query began before the current command was sent, so the master may have been replaced in between. */
+	bool is_before_command;
 };
 
 static struct rlock__error *error_of(const struct rlock__topology *topology)
@@ -100,6 +102,7 @@ static enum rlock_status begin_query(struct rlock__topology *topology, enum quer
 {
 	topology->queried_ms = rlock_now_ms();
 	topology->query = query;
+	topology->is_before_command = false;
 	topology->found = (struct rlock__sentinels_found){ 0 };
 	rlock__sentinels_query(topology->sentinels, need, deadline_ms);
 	return RLOCK_BUSY;
@@ -113,11 +116,18 @@ static enum rlock_status query_sentinels(struct rlock__topology *topology, int64
 static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
 					int64_t deadline_ms, bool is_grant)
 {
-	if (topology->queried_ms >= since_ms && (!is_grant || topology->found.is_agreed))
+	bool is_enough = !is_grant || (topology->found.is_agreed && !topology->is_before_command);
+
+	if (topology->queried_ms >= since_ms && is_enough)
 		return RLOCK_OK;
 	return begin_query(topology, is_grant ? CONFIRMING_GRANT : CONFIRMING,
 			   is_grant ? RLOCK__SENTINELS_MAJORITY : RLOCK__SENTINELS_ONE,
 			   deadline_ms);
+}
+
+void rlock__topology_note_command(struct rlock__topology *topology)
+{
+	topology->is_before_command = true;
 }
 
 enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms)

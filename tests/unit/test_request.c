@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "net/command.h"
 #include "net/connection.h"
+#include "net/stream.h"
 #include "net/topology.h"
 #include "rlock.h"
 #include "url/url.h"
@@ -145,9 +146,11 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 static void fire_and_forget(size_t index, const char *verb)
 {
-	const struct rlock__command command = { 1, &verb, NULL, false, NULL };
+	struct rlock__text command = { 0 };
 
-	rlock__request_fire_and_forget(peers[index].connection, &command);
+	CHECK(rlock__stream_format(&command, 1, &verb, NULL), "a command is encoded");
+	rlock__request_fire_and_forget(peers[index].connection, &command, true);
+	free(command.text);
 	peers[index].is_under_way = false;
 }
 

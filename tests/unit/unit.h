@@ -23,6 +23,7 @@
 	X(request)                                                                                 \
 	X(sentinels)                                                                               \
 	X(server_error)                                                                            \
+	X(stream)                                                                                  \
 	X(sys)                                                                                     \
 	X(text)                                                                                    \
 	X(tls)                                                                                     \
