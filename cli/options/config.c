@@ -280,7 +280,7 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 	char why[RLOCK_ERROR_MAX], shown[USAGE_SHOWN_MAX];
 	struct opts unwanted = { 0 };
 	const struct opt *opt;
-	bool is_right, is_secret;
+	bool is_right, is_of_password;
 
 	if (strncmp(word, export, strlen(export)) == 0)
 		word += strlen(export);
@@ -290,12 +290,17 @@ static int report_unknown(const struct opts *opts, size_t line, const char *name
 	if (suggested == NULL)
 		return report_bad_line(opts, line, name, "there is no such option");
 	opt = table_by_name(VERBS_ALL, suggested, strlen(suggested));
-	is_secret = usage_is_password(word);
-	if (is_secret && strcasestr(word, "file") == NULL)
-		return report_bad_line(
-			opts, line, name,
-			"there is no such option; write the password to the first line of a file of mode 600, and name that file: password-file = /etc/rlock.password");
-	is_right = !is_secret && (opt->scope & SECRET) == 0 &&
+	is_of_password = opt == &opt_table[OPT_PASSWORD_FILE] ||
+			 opt == &opt_table[OPT_SENTINEL_PASSWORD_FILE];
+	if (is_of_password && usage_is_secret(word)) {
+		(void)value_reject(
+			why,
+			"there is no such option; write the password to the first line of a file of mode 600, and name that file: %s = /etc/rlock.password",
+			suggested);
+		return report_bad_line(opts, line, name, why);
+	}
+	/* Do not show the value of "Password_File" either: it may be the password, instead of a file. */
+	is_right = !is_of_password && !usage_is_secret(word) && (opt->scope & SECRET) == 0 &&
 		   table_store(&unwanted, opt, value, why) == RLOCK_OK;
 	opts_free_urls(&unwanted);
 	if (opt == &opt_table[OPT_URL] && !is_right)

@@ -55,25 +55,120 @@ bool usage_is_password(const char *name)
 	       (strncmp(name, "auth", 4) == 0 && len == 4) || strncmp(name, "requirepass", 11) == 0;
 }
 
-static bool is_password_option(const char *word)
+/* ---- names of secrets ---- */
+
+static bool name_ends_in(const char *name, size_t len, const char *end)
 {
-	return strncmp(word, "--", 2) == 0 && usage_is_password(word + 2);
+	size_t end_len = strlen(end);
+
+	return len >= end_len && strncasecmp(name + len - end_len, end, end_len) == 0;
+}
+
+/* Whether a word for a secret is in the name. No letter may follow "auth", since git has --author. */
+static bool has_word_for_secret(const char *name, size_t len)
+{
+	for (size_t end = 1; end <= len; end++)
+		if (name_ends_in(name, end, "pass") || name_ends_in(name, end, "secret") ||
+		    name_ends_in(name, end, "token") ||
+		    (name_ends_in(name, end, "auth") &&
+		     (end == len || isalpha((unsigned char)name[end]) == 0)))
+			return true;
+	return false;
+}
+
+/* Whether an option or variable whose name is the first len bytes has a secret as its value. */
+static bool is_secret_name(const char *name, size_t len)
+{
+	/* Show the value of --password-file and similar options: it is only the place of the secret. */
+	static const char *const places[] = { "file", "path", "command", "stdin" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (name_ends_in(name, len, places[i]))
+			return false;
+	return has_word_for_secret(name, len) ||
+	       (len > 3 && strncasecmp(name, "pas", 3) == 0 && memchr(name, '-', len) == NULL);
+}
+
+bool usage_is_secret(const char *name)
+{
+	return is_secret_name(name, strcspn(name, "="));
+}
+
+/* Whether the next word is the secret of this option. Programs in Go have long options with one dash, so accept these. */
+static bool awaits_secret(const char *word, size_t len)
+{
+	size_t dashes = strspn(word, "-");
+
+	return dashes > 0 && dashes < len && memchr(word, '=', len) == NULL &&
+	       is_secret_name(word + dashes, len - dashes);
+}
+
+#define BLANKS " \t\r\n"
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+/* Whether the value is all stars up to a blank or its end. */
+static bool is_hidden(const char *value)
+{
+	return strspn(value, "*") == strcspn(value, BLANKS);
+}
+
+/* Find the secret in "NAME=SECRET" or "--NAME=SECRET", anywhere in the text. NULL: there is none, or it is hidden. */
+static char *find_assigned(char *text)
+{
+	for (char *equals = strchr(text, '='); equals != NULL; equals = strchr(equals + 1, '=')) {
+		const char *name = equals;
+
+		while (name > text && strchr(NAME_BYTES, name[-1]) != NULL)
+			name--;
+		name += strspn(name, "-");
+		if (!is_hidden(equals + 1) && usage_is_secret(name))
+			return equals + 1;
+	}
+	return NULL;
+}
+
+/*
+ * Find the secret in "--NAME SECRET", in a word that is a whole line, or in "redis-cli -a SECRET". Other commands have
+ * another -a. NULL: there is none, or it is hidden.
+ */
+static char *find_after_option(char *line)
+{
+	bool is_client = false;
+	char *next;
+
+	for (char *at = line + strspn(line, BLANKS); *at != '\0'; at = next) {
+		size_t len = strcspn(at, BLANKS);
+
+		next = at + len + strspn(at + len, BLANKS);
+		if (!is_hidden(next) && (awaits_secret(at, len) ||
+					 (is_client && len == 2 && strncmp(at, "-a", 2) == 0)))
+			return next;
+		is_client = is_client || name_ends_in(at, len, "-cli");
+	}
+	return NULL;
+}
+
+/* Hide all that follows, since a blank may be a part of the secret. text: the secret, or NULL. */
+static void hide_rest(char *text)
+{
+	if (text != NULL)
+		memset(text, '*', strlen(text));
 }
 
 void usage_hide_secret(char *word, const char *before)
 {
-	char *url = url_of(word, before), *equals = strchr(word, '=');
+	char *url = url_of(word, before);
 
-	if (before != NULL && is_password_option(before) && strchr(before, '=') == NULL)
+	if (before != NULL && awaits_secret(before, strlen(before)))
 		memset(word, '*', strlen(word));
-	else if (equals != NULL && is_password_option(word))
-		memset(equals + 1, '*', strlen(equals + 1));
+	hide_rest(find_assigned(word));
+	hide_rest(find_after_option(word));
 	rlock_url_hide_password(word);
 	if (url != NULL)
 		hide_bare_secrets(url);
 }
 
-static char *show(const char *text, const char *before, char out[USAGE_SHOWN_MAX])
+char *usage_show_after(const char *before, const char *text, char out[USAGE_SHOWN_MAX])
 {
 	char *copy = strdup(text);
 
@@ -90,12 +185,12 @@ static char *show(const char *text, const char *before, char out[USAGE_SHOWN_MAX
 
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX])
 {
-	return show(text, NULL, out);
+	return usage_show_after(NULL, text, out);
 }
 
 char *usage_show_value(enum opt_id id, const char *text, char out[USAGE_SHOWN_MAX])
 {
-	return show(text, id == OPT_URL ? "--url" : NULL, out);
+	return usage_show_after(id == OPT_URL ? "--url" : NULL, text, out);
 }
 
 char *usage_where_in_file(const struct opts *opts, size_t line, const char *name,
@@ -249,8 +344,8 @@ void usage_line_add(struct usage_line *line, const struct line_part *part)
 		if (is_client_password(part->words, i))
 			(void)snprintf(shown, sizeof(shown), "***");
 		else
-			(void)show(part->words[i], i > 0 ? part->words[i - 1] : line->before,
-				   shown);
+			(void)usage_show_after(i > 0 ? part->words[i - 1] : line->before,
+					       part->words[i], shown);
 		(void)snprintf(line->before, sizeof(line->before), "%s", part->words[i]);
 		if (shown[0] == '\0' || shown[strspn(shown, PLAIN_BYTES)] != '\0') {
 			add_quoted(line, shown);

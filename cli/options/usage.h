@@ -14,8 +14,9 @@
 #define USAGE_SHOWN_MAX 256
 
 /*
- * Hide secrets in one of the user's words, in place. before: the preceding word, or NULL. In the value of -u and --url
- * also hide "SECRET@host"; elsewhere such a word may be the name of a lock.
+ * Hide secrets in one of the user's words, in place: the password of a URL, and the value of each option or variable of
+ * usage_is_secret. The word may be a whole line, as for sh -c. before: the preceding word, or NULL. In the value of -u
+ * and --url also hide "SECRET@host"; elsewhere such a word may be the name of a lock.
  */
 void usage_hide_secret(char *word, const char *before);
 
@@ -24,11 +25,18 @@ void usage_hide_secret(char *word, const char *before);
  * mistyped.
  */
 bool usage_is_password(const char *name);
+/*
+ * Whether no message may show the value of an option or variable of that name, which ends at a '=' or NUL:
+ * "sentinel-password", "REDISCLI_AUTH". Any name with such a word counts: better hide too much than too little.
+ */
+bool usage_is_secret(const char *name);
 
 /*
  * Print text as a message may show it: without passwords and control characters, and shortened. Returns out.
  */
 char *usage_show(const char *text, char out[USAGE_SHOWN_MAX]);
+/* Print it as a word after before, as in usage_hide_secret. Returns out. */
+char *usage_show_after(const char *before, const char *text, char out[USAGE_SHOWN_MAX]);
 /* Print the value of an option in the same way, without the secret of "SECRET@host" in a URL as well. Returns out. */
 char *usage_show_value(enum opt_id id, const char *text, char out[USAGE_SHOWN_MAX]);
 

@@ -934,6 +934,33 @@ static const struct {
 	{ "run a redis-cli %s ping",
 	  "needs a command after '--'",
 	  { "-a " SECRET, "--pass " SECRET, "--pass=" SECRET } },
+	{ "-n run x -- client %s ping",
+	  "the verb comes first; see 'rlock help', or try: rlock run -n x -- client ",
+	  { "--password " SECRET, "--passwd=" SECRET, "--proxy-password " SECRET,
+	    "--api-token " SECRET, "--api_token=" SECRET, "-token " SECRET,
+	    "--client-secret=" SECRET, "--Auth=" SECRET, "--basic-auth " SECRET } },
+	{ "-n run x -- client %s ping",
+	  "-- client %s ping",
+	  { "--password-file file", "--token-path=file", "--password-stdin file", "--author=me" } },
+	/* a password in a variable */
+	{ "run %s x -- true",
+	  "would be the name of a lock: a variable is set by: -- env ... try: rlock run x -- env ",
+	  { "REDISCLI_AUTH=" SECRET, "PGPASSWORD=" SECRET, "api_token=" SECRET,
+	    "CLIENT_SECRET=" SECRET, "'REDISCLI_AUTH=a " SECRET "'" } },
+	{ "run %s touch ran",
+	  "run needs a command after '--'",
+	  { "REDISCLI_AUTH=" SECRET, "-n REDISCLI_AUTH=" SECRET, "x REDISCLI_AUTH=" SECRET,
+	    "x env REDISCLI_AUTH=" SECRET, "x export REDISCLI_AUTH=" SECRET } },
+	{ "%s run x -- true", NULL, { "REDISCLI_AUTH=" SECRET } },
+	/* a password in a whole line */
+	{ "run '%s'",
+	  "is one word; leave out the quotes around it",
+	  { "x REDISCLI_AUTH=" SECRET " -- true", "x -- REDISCLI_AUTH=" SECRET " true",
+	    "x -- redis-cli -a " SECRET " ping", "x -- redis-cli --pass " SECRET " ping",
+	    "x -- client --api-token=" SECRET } },
+	{ "'run %s'",
+	  "is one word; leave out the quotes around it",
+	  { "x -- REDISCLI_AUTH=" SECRET " true", "x -- redis-cli -a " SECRET " ping" } },
 	/* a password in a wrong URL, or in a wrong line */
 	{ "run -v -u '%s' a -- true",
 	  NULL,
@@ -1020,6 +1047,19 @@ static const struct {
 	{ "-w 1e400 a true", 71, "flock: cannot set up timer: Invalid argument\n" },
 	{ "'' true", 66, "flock: cannot open lock file : No such file or directory\n" },
 	{ "77", 65, "flock: 77: Bad file descriptor\n" },
+	{ "--url=redis://ci:" SECRET "@h /a true", 64,
+	  "flock: unrecognized option '--url=redis://ci:******@h'\nrlock: flock has no such option" },
+	{ "-nuredis://ci:" SECRET "@h /a true", 64,
+	  "flock: unrecognized option '-nuredis://ci:******@h'\n" },
+	{ "-n --password=" SECRET " /a true", 64,
+	  "flock: unrecognized option '--password=******'" FLOCK_HELP },
+	{ "-u redis://ci:" SECRET "@h", 64,
+	  "flock: invalid file descriptor: 'redis://ci:******@h'\n" },
+	{ "-u " SECRET "@h", 64, "flock: invalid file descriptor: '******@h'\n" },
+	{ "-w redis://ci:" SECRET "@h /a true", 64,
+	  "flock: invalid timeout: 'redis://ci:******@h'\n" },
+	{ "-E redis://ci:" SECRET "@h /a true", 64,
+	  "flock: invalid exit code (allowed values: 0-255): 'redis://ci:******@h'\n" },
 	{ "--fcntl a true", 64, "rlock: " },
 	{ "--start=1 a true", 64, "rlock: " },
 	{ "-u a true", 64, "rlock: " },
@@ -1035,7 +1075,8 @@ static void check_flock(void)
 		(void)snprintf(line, sizeof(line), "flock %s", flock[i].line);
 		program_call(line, &result);
 		CHECK(result.status == flock[i].status && result.out[0] == '\0' &&
-			      program_message_has(result.err, flock[i].message),
+			      program_message_has(result.err, flock[i].message) &&
+			      strstr(result.err, SECRET) == NULL,
 		      "'%s' is refused: %d %s", unit_shown(line), result.status,
 		      unit_shown(result.err));
 	}
