@@ -87,7 +87,7 @@ static void report_held_by_root(const struct opts *opts, const char *names, cons
 
 /*
  * Report that the caller has no hold on these names. near: a similar hold, of other names or on another server; NULL:
- * none. Returns the exit code.
+ * none. Returns the exit code. If /proc hides the process of --pid, do not say that it holds nothing: it may.
  */
 static int report_none(const struct opts *opts, struct rlock_conn *conn,
 		       const struct hold_file *near)
@@ -98,6 +98,11 @@ static int report_none(const struct opts *opts, struct rlock_conn *conn,
 	if (opts->pid != 0)
 		(void)snprintf(process, sizeof(process), "process %d", opts->pid);
 	(void)names_show(opts->names, opts->name_count, names);
+	if (proc_is_hidden(opts->pid)) {
+		message_error("%s: cannot see what %s holds: /proc does not show it (hidepid?)",
+			      names, process);
+		return EXIT_SYSTEM;
+	}
 	if (near != NULL)
 		return hold_file_report_near(near, opts->names, opts->name_count, opts->server,
 					     opts->verb->name, opts->pid);
@@ -154,8 +159,12 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
  */
 static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	int code = act_on_hold(opts, conn, act), worst = 0;
+	/* Check /proc first: the hold of a process that it does not show would count as not held. */
+	int code = os_check(), worst = 0;
 
+	if (code != 0)
+		return code;
+	code = act_on_hold(opts, conn, act);
 	if (code != ONE_BY_ONE)
 		return code;
 	for (size_t i = 0; i < opts->name_count; i++) {

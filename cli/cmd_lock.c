@@ -635,6 +635,7 @@ static struct rlock_request make_request(struct acquirer *acquirer)
 
 	request.wait_ms = opts->wait_ms <= 0 ? opts->wait_ms : max(left_ms, 0);
 	request.since_us = &lease->since_us;
+	request.hold_ids = &lease->hold_ids;
 	request.inherited = (const char *const *)acquirer->owners;
 	request.inherited_count = acquirer->owner_count;
 	request.is_ancestor = is_ancestor;
@@ -893,7 +894,7 @@ static int make_lease(struct acquirer *acquirer)
 		(void)snprintf(lease->owner, sizeof(lease->owner), OWNER_FORMAT, opts->owner);
 	if ((opts->owner == NULL &&
 	     rlock_owner_new((unsigned long)getpid(), lease->owner) != RLOCK_OK) ||
-	    rlock_hold_id_new(lease->hold_id) != RLOCK_OK) {
+	    rlock_hold_id_new(lease->hold_ids.id) != RLOCK_OK) {
 		message_error_of_lock("cannot make an owner: the kernel has no random bytes");
 		return EXIT_SYSTEM;
 	}
@@ -911,7 +912,7 @@ static int make_hold(struct acquirer *acquirer)
 	spec.kind = opts->verb->kind;
 	spec.names = opts->names;
 	spec.name_count = opts->name_count;
-	spec.id = lease->hold_id;
+	spec.id = lease->hold_ids.id;
 	spec.owner = lease->owner;
 	spec.note = acquirer->note;
 	spec.record = &acquirer->record;
@@ -920,7 +921,7 @@ static int make_hold(struct acquirer *acquirer)
 	spec.permits = opts->permits;
 	spec.take = opts->take;
 	if (file != NULL) {
-		memcpy(file->hold_id, lease->hold_id, RLOCK_HOLD_ID_MAX);
+		memcpy(file->hold_id, lease->hold_ids.id, RLOCK_HOLD_ID_MAX);
 		file->note = acquirer->note;
 		file->reads_requests = acquirer->record.reads_requests;
 	}

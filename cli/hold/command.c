@@ -29,10 +29,9 @@
 
 static int report_cannot_run(const char *program, const char *why)
 {
-	char shown[SHOWN_MAX];
+	char shown[USAGE_SHOWN_MAX];
 
-	message_error_of_lock("cannot run %s: %s",
-			      rlock_escape(program, strlen(program), shown, sizeof(shown)), why);
+	message_error_of_lock("cannot run %s: %s", usage_show(program, shown), why);
 	return EXIT_CANNOT_RUN;
 }
 
@@ -164,7 +163,7 @@ static int report_not_found(const struct opts *opts)
 	struct usage_line line, arguments, word;
 	/* word.text without its first blank: the program, quoted if a shell needs that */
 	const char *shown = word.text + 1;
-	char *text = NULL;
+	char *text = NULL, hidden[USAGE_SHOWN_MAX];
 	/* Without the commands that follow it, such a command has no effect. */
 	bool is_first = changes_shell(program);
 
@@ -176,7 +175,8 @@ static int report_not_found(const struct opts *opts)
 	if (is_for_shell(program)) {
 		size_t operators = print_arguments(command, &arguments);
 
-		if (asprintf(&text, "%s%s%s", program, arguments.text,
+		/* Hide a secret before the arguments follow: in one word with them, the rest would be hidden, too. */
+		if (asprintf(&text, "%s%s%s", usage_show(program, hidden), arguments.text,
 			     is_first && operators == 0 ? " && COMMAND" : "") >= 0)
 			usage_line_add(&line, &(struct line_part){ opts->is_flock ? "-c" : "sh -c",
 								   &text, 1 });
@@ -364,6 +364,11 @@ static int become_command(void *ctx)
 	char **shell_argv;
 
 	/*
+	 * Change our name before the lease is checked below. Until then this process has the name of a renewer, which a scan spares;
+	 * from then on it gets the signals that terminate the job.
+	 */
+	os_set_name(COMMAND_NAME);
+	/*
 	 * Set the start time before the pid: with the pid alone, a later process with the same pid would count as the
 	 * command.
 	 */
@@ -378,11 +383,15 @@ static int become_command(void *ctx)
 		return EXIT_FAULT;
 	/*
 	 * Check the lease, because this process may have been stopped until it ended. If the lease ends later, the
-	 * renewer terminates this process, whose pid it knows from here on.
+	 * renewer terminates this process, whose pid it knows from here on. Set has_begun before the check: a renewer that
+	 * records the loss later must not say that the command was not started.
 	 */
+	lease->has_begun = true;
 	lease_check_deadlines(lease, rlock_now_ms());
-	if (lease->reason != TERMINATE_NONE)
+	if (lease->reason != TERMINATE_NONE || lease->is_lost) {
+		lease->has_begun = false;
 		return EXIT_LOST;
+	}
 	if (lease->opts->kill_child)
 		os_die_with_parent(SIGKILL);
 	signals_restore();

@@ -17,12 +17,15 @@
 /* ---- while the command runs ---- */
 
 #define LOOK_HINT "; before you run it again, check what is half done"
+#define NOT_STARTED "the command was not started"
 #define CONSEQUENCE_MAX 128
 
 static const char *consequence(const struct lease *lease, char out[CONSEQUENCE_MAX])
 {
 	char name[SIGNAL_NAME_MAX];
 
+	if (lease_is_unused(lease) || !lease_has_begun(lease))
+		return lease->purpose == RLOCK_PURPOSE_COMMAND ? NOT_STARTED : "it was not used";
 	switch (lease->on_lost) {
 	case ON_LOST_IGNORE:
 		return "the command runs on without it";
@@ -72,18 +75,18 @@ static void message_lost(const struct lease *lease)
 static void message_terminating(const struct lease *lease, int reason)
 {
 	const struct opts *opts = lease->opts;
+	const char *effect = lease_is_unused(lease) ? NOT_STARTED : "terminating the command";
 	char name[NAME_SHOWN_MAX], limit[DURATION_TEXT_MAX];
 
 	(void)names_show_one(opts, reason == TERMINATE_STOP ? lease->stop_name : 0, name);
 	if (reason == TERMINATE_LEASE)
-		message_error("%s: the lease of %s ends: terminating the command", name,
-			      duration_print(opts->lease_ms, limit));
+		message_error("%s: the lease of %s ends: %s", name,
+			      duration_print(opts->lease_ms, limit), effect);
 	else if (reason == TERMINATE_MAX_RUN)
 		message_error("%s: the command ran for %s, the limit of --max-run: terminating it",
 			      name, duration_print(opts->max_run_ms, limit));
 	else if (reason == TERMINATE_STOP)
-		message_error("%s: %s asked to stop: terminating the command", name,
-			      lease->stop_requested_by);
+		message_error("%s: %s asked to stop: %s", name, lease->stop_requested_by, effect);
 }
 
 /* Log the loss, but only once for front and renewer: a front that takes over does not log it again. */
@@ -104,7 +107,8 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	int reason = lease->reason;
 
-	if (lease->is_lost && !lease->is_loss_reported)
+	/* If the command has ended before the loss, the end of the hold reports it. */
+	if (lease_was_lost(lease) && !lease->is_loss_reported)
 		message_lost(lease);
 	lease->is_loss_reported = lease->is_lost;
 	if (lease_was_lost(lease))
@@ -308,6 +312,7 @@ static bool report_end(const struct rlock_conn *conn, struct lease *lease, enum 
 	return false;
 }
 
+/* Set the exit code and the signal of the lease. Report if the code is only a substitute, as nobody could read the status. */
 static void set_exit(struct lease *lease, bool is_lost)
 {
 	bool is_ended = lease->reason == TERMINATE_LEASE || lease->reason == TERMINATE_MAX_RUN ||
@@ -315,8 +320,11 @@ static void set_exit(struct lease *lease, bool is_lost)
 	int code = 0, signal = 0;
 
 	(void)lease_read_end(lease, &code, &signal);
+	if (lease->is_end_unknown)
+		message_error_of_lock("the exit status of the command cannot be read, because the "
+				      "renewer hangs");
 	if (is_lost)
-		code = EXIT_LOST;
+		code = lease_has_begun(lease) ? EXIT_LOST : lease->opts->conflict_exit_code;
 	else if (!lease_ended_by_itself(lease) && is_ended)
 		code = EXIT_ENDED;
 	lease->exit_signal = code == 0 ? signal : 0;
@@ -328,6 +336,8 @@ void finish_unreleased(struct lease *lease)
 	bool is_lost = lease_was_lost(lease);
 	char name[NAME_SHOWN_MAX];
 
+	/* No renewal is delayed any more, so a line may wait for its reader or its file. But the file system of these may hang, too. */
+	message_set_deadline(rlock_now_ms() + DELIVERY_MS);
 	if (is_lost) {
 		log_lost(lease);
 	} else {
@@ -335,7 +345,9 @@ void finish_unreleased(struct lease *lease)
 		message_warning("%s: release failed: %s; the lock expires with its lease",
 				names_show_one(lease->opts, 0, name), lease->why);
 	}
-	set_exit(lease, is_lost);
+	/* If the command could not be executed, the exit code is set already. */
+	if (lease->exit_code == 0)
+		set_exit(lease, is_lost);
 }
 
 void finish_hold(struct rlock_conn *conn, struct rlock_hold *hold, struct lease *lease,

@@ -59,7 +59,7 @@
 #define LONG_COMMAND_MS 50
 
 /* Longest wait at the end for helpers that still close files: a file system may hang. */
-#define HELPERS_END_MS 2000
+#define HELPERS_END_MS 5000
 
 /* What the front knows of the next iteration of the renewer's loop. */
 enum iteration {
@@ -99,8 +99,6 @@ struct front {
 	bool is_over;
 	/* the command has ended, even if the renewer has not noticed that */
 	bool has_job_ended;
-	/* all signals that the front has received, without SIGCHLD */
-	sigset_t received_signals;
 	/* the last stop of the command (lease->stops) that the front has followed */
 	int stop;
 	/* when the last renewer was forked */
@@ -176,6 +174,7 @@ static void kill_renewer(struct front *front)
 {
 	if (front->renewer <= 0)
 		return;
+	job_find_others(&front->job, front->renewer);
 	(void)kill(front->renewer, SIGKILL);
 	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
@@ -194,6 +193,7 @@ static void record_death(struct front *front, int killed_by)
 static void reap(struct front *front)
 {
 	struct lease *lease = front->lease;
+	bool has_other_ended = false;
 	siginfo_t child;
 
 	while (os_child_peek(&child)) {
@@ -203,8 +203,13 @@ static void reap(struct front *front)
 			record_death(front, child.si_code == CLD_EXITED ? 0 : child.si_status);
 		else if (has_ended && child.si_pid == lease->job_pid && lease->job_end == 0)
 			lease_record_end(lease, &child);
+		else
+			has_other_ended = has_other_ended || has_ended;
 		os_child_take(&child);
 	}
+	/* Its children are ours now. If they were not found here, they would count as the job after a takeover, and be killed. */
+	if (has_other_ended && front->renewer > 0)
+		job_find_others(&front->job, front->renewer);
 }
 
 /* ---- signals ---- */
@@ -242,9 +247,7 @@ static void read_signals(struct front *front)
 	for (int i = 0; i < DIALOG_AT_ONCE && signals_read(&signal); i++) {
 		if (signal.number == SIGCHLD)
 			reap(front);
-		else
-			(void)sigaddset(&front->received_signals, signal.number);
-		if (signal.number != SIGCHLD && !job_got_signal(front->lease, &signal))
+		else if (!job_got_signal(front->lease, &signal))
 			pass_on(front, &signal);
 	}
 }
@@ -266,6 +269,20 @@ int front_print_acquired(const struct lease *lease)
 }
 
 /*
+ * Whether the renewer will keep the lock that it hands over. If we exited without one that does, nobody would renew the lock. A late
+ * renewer can run once more while we decide to kill it, and hand the lock over before it is dead. A renewer that /proc hides counts as
+ * alive, unless we have killed it.
+ */
+static bool renewer_lives(const struct front *front)
+{
+	struct proc renewer;
+
+	return front->iteration != ITERATION_NONE &&
+	       !(proc_read(front->renewer, &renewer) &&
+		 (renewer.is_killed || proc_is_gone(&renewer)));
+}
+
+/*
  * Print the tokens or slots of a lock without a command, and set HOLD_RUNNING. If the print fails, let the renewer
  * release the lock.
  */
@@ -281,6 +298,10 @@ static void commit(struct front *front)
 	 * by the hold file.
 	 */
 	front->code = renewer_find(front->renewer, &renewer);
+	if (front->code == 0 && !renewer_lives(front)) {
+		front->code = -1;
+		return;
+	}
 	if (front->code == 0)
 		front->code = front_print_acquired(front->lease);
 	if (front->code == 0) {
@@ -321,7 +342,7 @@ static void follow_lease(struct front *front)
 		front->stop = lease->stops;
 		front->due_ms[DUE_STOP] = rlock_now_ms() + JOB_STOP_CONFIRM_MS;
 	}
-	if (lease->may_front_leave)
+	if (lease->may_front_leave && renewer_lives(front))
 		leave(front);
 }
 
@@ -357,7 +378,13 @@ static void clean_up(struct front *front)
 	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
 	rlock_hold_set_queued(args->hold);
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
-	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
+	/*
+	 * The renewer may have been killed before it had undone a hold with an earlier id. If no server answers, send no second
+	 * release: it would close the stream of the first one.
+	 */
+	if (rlock_release(args->conn, args->hold, rlock_now_ms()) != RLOCK_ENET &&
+	    rlock_hold_set_id(args->hold, front->lease->hold_ids.earlier_id) == RLOCK_OK)
+		(void)rlock_release(args->conn, args->hold, rlock_now_ms());
 }
 
 /*
@@ -421,7 +448,7 @@ static void end_without_job(struct front *front)
 	clean_up(front);
 	lease->exit_signal = front->end_signal;
 	if (lease->is_lost)
-		lease->exit_code = EXIT_LOST;
+		lease->exit_code = lease->opts->conflict_exit_code;
 	else if (front->end_signal == 0 && front->code < 0)
 		front->code = report_end_without_job(front);
 	front->is_over = true;
@@ -444,18 +471,33 @@ static bool await_helper(pid_t pid, int64_t deadline_ms)
 static void reap_left_helpers(struct front *front)
 {
 	int64_t deadline_ms = rlock_now_ms() + HELPERS_END_MS;
-	bool is_found = true;
+	bool is_found;
 
-	while (is_found && os_has_children() && rlock_now_ms() < deadline_ms) {
+	do {
 		struct pid_list children = { 0 };
 
+		/* A helper of our own that was too slow, such as a writer of the log: as a zombie it would be found again and again. */
+		os_reap_silent();
 		is_found = false;
-		if (os_list_children(getpid(), &children))
+		if (os_has_children() && os_list_children(getpid(), &children))
 			for (size_t i = 0; i < children.count; i++)
 				is_found = await_helper(children.pids[i], deadline_ms) || is_found;
 		pid_list_free(&children);
 		reap(front);
-	}
+	} while (is_found && rlock_now_ms() < deadline_ms);
+}
+
+/*
+ * Give our copy of the hold the last id of the renewer, since the library can have changed it during the wait. With another id we
+ * would release nothing, and a further renewer would acquire a second hold.
+ */
+static void copy_id(const struct front *front)
+{
+	const struct hold_args *args = front->args;
+
+	(void)rlock_hold_set_id(args->hold, front->lease->hold_ids.id);
+	if (args->hold_file != NULL)
+		memcpy(args->hold_file->hold_id, front->lease->hold_ids.id, RLOCK_HOLD_ID_MAX);
 }
 
 /* Act on the end of the renewer: exit, take over, or fork another one. */
@@ -470,9 +512,12 @@ static void follow_end(struct front *front)
 		guard = guard_start(lease, &front->job);
 	read_dialog(front);
 	close_dialog(front);
+	copy_id(front);
 	if (lease->phase == HOLD_ENDED) {
 		front->is_over = true;
 	} else if (forbid_start_unless_started(front)) {
+		/* Do not wait for a reader of standard error: a short lease would end before it is renewed. */
+		message_set_deadline(0);
 		message_debug("the renewer has ended: rlock takes over");
 		close_job(front);
 		renewer_take_over(front->args, &front->job, &front->events, front->hung);
@@ -480,9 +525,11 @@ static void follow_end(struct front *front)
 	} else if (is_over_without_job(front)) {
 		end_without_job(front);
 	} else {
+		message_set_deadline(0);
 		message_debug("the renewer has ended: another one continues");
+		message_set_deadline(INT64_MAX);
 		lease->phase = HOLD_WAITING;
-		lease->exit_signal = 0;
+		lease->exit_signal = lease->exit_code = 0;
 		lease->signals = lease->signals_in_hand = 0;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
@@ -619,7 +666,6 @@ static bool front_init(struct front *front, const struct hold_args *args)
 		.events = { .fd = -1, .timer_fd = -1 },
 		.code = -1,
 	};
-	sigemptyset(&front->received_signals);
 	/* Allocate memory and open descriptors for a take-over now, because both may be short later. */
 	if (!job_init(&front->job, args->lease) || front->self_fd < 0 || !os_adopt_orphans() ||
 	    !signals_watch_all() || !hold_events_open(&front->events))
@@ -645,8 +691,7 @@ static void front_clear(struct front *front)
  */
 static bool dies_by(const struct front *front, int signal)
 {
-	return signal != 0 && (!front->lease->opts->is_flock ||
-			       sigismember(&front->received_signals, signal) == 1);
+	return signal != 0 && (!front->lease->opts->is_flock || signals_has_read(signal));
 }
 
 int front_run(const struct hold_args *args)

@@ -101,6 +101,8 @@ struct scan {
 	const struct job *job;
 	/* Include the processes that ran below us before the hold, and all others that do not belong to the job. */
 	bool includes_children_before;
+	/* With these, leave out this renewer, since the job is below it; 0: there is none. */
+	pid_t renewer;
 	/* signal to send; 0: none */
 	int signal;
 	/* The signal asks to end. So send SIGCONT after it, and let the processes start others to clean up. */
@@ -128,7 +130,7 @@ static bool is_left_out(const struct scan *scan, const struct proc *proc)
 	const struct job *job = scan->job;
 
 	if (scan->includes_children_before)
-		return false;
+		return proc->pid == scan->renewer;
 	/*
 	 * Do not leave out a renewer with a command. It has a session of its own, but its command may be in the session
 	 * of --pid.
@@ -341,10 +343,13 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 
 /* ---- the job ---- */
 
-/* Record all processes that run below us now. There are some if a process with children has executed rlock. */
-static bool record_children_before(struct job *job)
+/*
+ * Find all processes that run below us now, except the renewer and those below it. There are some if a process with children has
+ * executed rlock. False with errno: memory or descriptors are short.
+ */
+static bool find_children_before(const struct job *job, pid_t renewer, struct job_set *out)
 {
-	struct scan scan = { .job = job, .includes_children_before = true };
+	struct scan scan = { .job = job, .includes_children_before = true, .renewer = renewer };
 	bool is_complete;
 
 	/* Scan only if this process has children, because most processes have none. */
@@ -353,8 +358,7 @@ static bool record_children_before(struct job *job)
 	scan_fill(&scan);
 	is_complete = !scan.is_incomplete;
 	for (size_t i = 0; is_complete && i < scan.count; i++)
-		is_complete = set_add(&job->children_before, scan.entries[i].proc.pid,
-				      scan.entries[i].proc.start);
+		is_complete = set_add(out, scan.entries[i].proc.pid, scan.entries[i].proc.start);
 	scan_clear(&scan);
 	if (!is_complete)
 		errno = ENOMEM;
@@ -364,7 +368,43 @@ static bool record_children_before(struct job *job)
 bool job_init(struct job *job, struct lease *lease)
 {
 	*job = (struct job){ .lease = lease, .adopter = getpid(), .next_scan_ms = INT64_MAX };
-	return lease->purpose == RLOCK_PURPOSE_PROCESS || record_children_before(job);
+	return lease->purpose == RLOCK_PURPOSE_PROCESS ||
+	       find_children_before(job, 0, &job->children_before);
+}
+
+/* Add the members of old that still run. False: out of memory. */
+static bool add_running(struct job_set *set, const struct job_set *old)
+{
+	struct proc proc;
+
+	for (size_t i = 0; i < old->count; i++) {
+		const struct job_member *member = &old->members[i];
+
+		if (!set_has(set, member->pid, member->start) && proc_read(member->pid, &proc) &&
+		    proc.start == member->start && !set_add(set, member->pid, member->start))
+			return false;
+	}
+	return true;
+}
+
+void job_find_others(struct job *job, pid_t renewer)
+{
+	struct job_set found = { 0 };
+	struct proc proc;
+
+	/*
+	 * Keep those that were found before: a process whose parent ends meanwhile can be missed. Check the renewer last: when it has
+	 * ended, its children are ours, and were found as well.
+	 */
+	if (job->lease->purpose == RLOCK_PURPOSE_COMMAND &&
+	    find_children_before(job, renewer, &found) &&
+	    add_running(&found, &job->children_before) && proc_read(renewer, &proc) &&
+	    !proc_is_gone(&proc) && !proc.is_killed) {
+		free(job->children_before.members);
+		job->children_before = found;
+	} else {
+		free(found.members);
+	}
 }
 
 void job_free(struct job *job)
@@ -503,9 +543,7 @@ bool job_got_signal(struct lease *lease, const struct os_signal *signal)
 			lease->was_asked_to_end = true;
 		return lease_has_command(lease);
 	}
-	return lease_has_command(lease) && signal->is_from_kernel && signal->number != SIGALRM &&
-	       (signal->number != SIGHUP || getsid(0) != getpid()) &&
-	       getpgid(lease->job_pid) == getpgrp();
+	return lease_has_command(lease) && signals_reached(signal, lease->job_pid);
 }
 
 /* The process that started us. If we are the command of an outer rlock, it is the process that started that rlock. */

@@ -48,7 +48,10 @@ struct job {
 	struct lease *lease;
 	/* our own pid: the job of a command consists of all processes below this process */
 	pid_t adopter;
-	/* processes that ran below the adopter before the hold: they do not belong to the job */
+	/*
+	 * processes that get no signal, and keep no lock: those that ran below the adopter before the hold, and in the front all others
+	 * that are not below the renewer
+	 */
 	struct job_set children_before;
 	/* processes to which this process has sent --signal */
 	struct job_set signalled;
@@ -70,6 +73,11 @@ struct job {
  */
 bool job_init(struct job *job, struct lease *lease);
 void job_free(struct job *job);
+/*
+ * For the front, while its renewer lives: find again the processes below us that do not belong to the job. A process that ran before
+ * the hold may have left us its own children. When the renewer ends, those of the job become our children, too.
+ */
+void job_find_others(struct job *job, pid_t renewer);
 
 /* Signal the job's processes as the lease demands at now_ms. */
 void job_terminate(struct job *job, int64_t now_ms);

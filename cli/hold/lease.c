@@ -150,6 +150,11 @@ bool lease_is_before_job(const struct lease *lease)
 	return lease->phase <= HOLD_STARTING;
 }
 
+bool lease_is_unused(const struct lease *lease)
+{
+	return lease_is_releasing(lease) && lease->ended_ms == 0;
+}
+
 bool lease_is_releasing(const struct lease *lease)
 {
 	return lease->phase >= HOLD_RELEASING;
@@ -168,6 +173,11 @@ bool lease_has_job(const struct lease *lease)
 bool lease_has_command(const struct lease *lease)
 {
 	return lease->purpose == RLOCK_PURPOSE_COMMAND && lease->job_pid > 0 && lease->job_end == 0;
+}
+
+bool lease_has_begun(const struct lease *lease)
+{
+	return lease->purpose != RLOCK_PURPOSE_COMMAND || lease->has_begun;
 }
 
 int64_t lease_renewal_ms(const struct lease *lease)

@@ -65,7 +65,8 @@ struct lease {
 	/* what the lock is for: a command, or the process of --pid; with --owner there is no job */
 	enum rlock_purpose purpose;
 	enum on_lost on_lost;
-	char hold_id[RLOCK_HOLD_ID_MAX];
+	/* the ids of the hold, which the library can change during the wait: with an old one the front would release nothing */
+	struct rlock_hold_ids hold_ids;
 	/* the owner of all names that the hold does not re-enter */
 	char owner[RLOCK_OWNER_MAX];
 	/* pid of the front */
@@ -96,6 +97,10 @@ struct lease {
 	_Atomic int64_t lost_at_ms;
 	/* index of the lost name */
 	_Atomic size_t lost_name;
+	/* The command has ended below a hung renewer, and its status cannot be read: the job_end is only a substitute. */
+	atomic_bool is_end_unknown;
+	/* The command's process is about to execute COMMAND, or has done so. Until then a lost lock is reported as not used, with 75. */
+	atomic_bool has_begun;
 	/* what has been reported to the user and the log, so that a front that takes over does not repeat it */
 	atomic_bool is_loss_reported, is_loss_logged, is_denied_reported, is_signal_denied_reported;
 	/* enum terminate_reason */
@@ -180,11 +185,15 @@ bool lease_is_held(const struct lease *lease);
 bool lease_has_job(const struct lease *lease);
 /* Whether no job has run yet, so that a signal ends the wait. */
 bool lease_is_before_job(const struct lease *lease);
+/* Whether the lock is being released, or was released, and no job has run. */
+bool lease_is_unused(const struct lease *lease);
 /* Whether the release has begun, or was done. */
 bool lease_is_releasing(const struct lease *lease);
 
 /* Whether the command has been started and is not known to have ended. */
 bool lease_has_command(const struct lease *lease);
+/* Whether the job has begun. False before the exec of the command: after a loss it will not be executed any more. */
+bool lease_has_begun(const struct lease *lease);
 
 /*
  * When the next iteration of a renewer that waits for the lock is due, even if no event comes. It is due at the end of the

@@ -352,15 +352,19 @@ static void record_stop(struct renewer *renewer)
 /* Record the command's end before reaping it. If we are killed in between, the front reaps it, and sees its status. */
 static void record_child(struct renewer *renewer, const siginfo_t *info)
 {
-	if (info->si_pid != renewer->lease->job_pid || !lease_has_command(renewer->lease))
+	struct lease *lease = renewer->lease;
+
+	if (info->si_pid != lease->job_pid || !(lease_has_command(lease) || lease->is_end_unknown))
 		return;
 	if (info->si_code == CLD_STOPPED) {
 		record_stop(renewer);
 		return;
 	}
 	renewer->is_continued = true;
-	if (info->si_code != CLD_CONTINUED)
-		lease_record_end(renewer->lease, info);
+	if (info->si_code == CLD_CONTINUED)
+		return;
+	lease_record_end(lease, info);
+	lease->is_end_unknown = false;
 }
 
 /*
@@ -466,13 +470,11 @@ static void read_signals(struct renewer *renewer)
 	struct os_signal info;
 
 	for (int i = 0; i < DIALOG_AT_ONCE && signals_read(&info); i++) {
-		bool is_hang_up = info.number == SIGHUP && info.is_from_kernel;
-
 		if (info.number == SIGCHLD)
 			reap(renewer);
 		else if (renewer->is_front ? !job_got_signal(renewer->lease, &info)
 					   : is_for_rlock(renewer, &info))
-			take_signal(renewer, info.number, info.number == SIGTERM || is_hang_up);
+			take_signal(renewer, info.number, signals_continues(&info));
 	}
 }
 
@@ -586,22 +588,22 @@ static void record_target_end(struct renewer *renewer)
 
 /*
  * Record the end of the command below a hung renewer. That renewer does not reap the command, so read its status from
- * the zombie.
+ * the zombie. If we may not read it, record a failure, which record_child corrects if the renewer ends and we reap the command.
  */
 static void record_command_end(struct renewer *renewer)
 {
 	struct lease *lease = renewer->lease;
-	struct proc command;
-	siginfo_t end;
+	siginfo_t end = { .si_code = CLD_EXITED, .si_status = EXIT_SYSTEM };
 
 	if (!os_is_ready(renewer->job_fd))
 		return;
 	reap(renewer);
 	if (lease_has_command(lease)) {
-		end = proc_read(lease->job_pid, &command) ? proc_end(&command) : (siginfo_t){ 0 };
+		lease->is_end_unknown = !proc_read_end(lease->job_pid, &end);
 		lease_record_end(lease, &end);
 	}
 	close_watched(renewer, &renewer->job_fd);
+	renewer->job->next_scan_ms = 0;
 }
 
 static bool has_job_ended(const struct renewer *renewer)
@@ -620,7 +622,8 @@ static void follow_job(struct renewer *renewer)
 	bool is_due = now_ms >= job->next_scan_ms;
 
 	if (lease->phase == HOLD_LEFTOVERS && is_due) {
-		job->next_scan_ms = INT64_MAX;
+		/* No event reports the end of a process below a hung renewer. */
+		job->next_scan_ms = renewer->hung > 0 ? now_ms + POLL_INTERVAL_MS : INT64_MAX;
 		if (job_is_gone(job))
 			dispatch(renewer, EVENT_ALL_GONE);
 		return;
@@ -666,7 +669,8 @@ static void check_deadlines(struct renewer *renewer)
 	lease_check_deadlines(lease, rlock_now_ms());
 	if (lease->is_lost && !was_lost && renewer->args->hold_file != NULL)
 		hold_file_mark_lost(renewer->args->hold_file);
-	if (lease->phase == HOLD_STARTING ? lease->reason != TERMINATE_NONE
+	/* A command does not begin without the lock, also if it would run on after a loss (--on-lost ignore). */
+	if (lease->phase == HOLD_STARTING ? lease->reason != TERMINATE_NONE || lease->is_lost
 					  : lease_terminates_job(lease))
 		dispatch(renewer, EVENT_REASON);
 }
@@ -1016,10 +1020,8 @@ static void finish_without_job(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 
 	finish_unused(renewer->args->conn, renewer->hold);
-	if (lease->exit_code == 0 && lease->is_lost)
-		lease->exit_code = EXIT_LOST;
-	else if (lease->exit_code == 0 && lease->reason != TERMINATE_NONE)
-		lease->exit_code = EXIT_ENDED;
+	if (lease->exit_code == 0 && (lease->reason != TERMINATE_NONE || lease->is_lost))
+		lease->exit_code = lease->opts->conflict_exit_code;
 	if (lease->purpose == RLOCK_PURPOSE_PROCESS && has_job_ended(renewer))
 		lease->exit_code = renewer->lease->opts->conflict_exit_code;
 }
@@ -1131,6 +1133,7 @@ static int save_file(const struct renewer *renewer)
 	for (size_t i = 0; i < opts->name_count; i++)
 		if (!hold_file_add_name(file, &opts->names[i], renewer->lease->names[i].owner))
 			return message_out_of_memory();
+	memcpy(file->hold_id, rlock_hold_id(renewer->hold), RLOCK_HOLD_ID_MAX);
 	file->server = opts->server;
 	file->kind = args->lease->kind;
 	if (opts->descriptor != NULL) {
@@ -1251,6 +1254,8 @@ static void await_end_of_hang(struct renewer *renewer)
 	const struct lease *lease = renewer->lease;
 	int64_t end_ms = min(rlock_now_ms() + DELIVERY_MS, lease_end_ms(lease));
 
+	/* No request is under way. */
+	renewer->due_ms[DUE_ABANDON] = INT64_MAX;
 	while (renewer->hung > 0 && !lease->is_lost && rlock_now_ms() < end_ms) {
 		hold_events_sleep(renewer->events, min(end_ms, plan_iteration(renewer)));
 		(void)process_events(renewer);

@@ -33,7 +33,11 @@ enum {
 	FIELD_END = 52
 };
 
-#define IS_EXITING 0x4 /* the kernel's PF_EXITING */
+/*
+ * The kernel's PF_EXITING, and PF_SIGNALED: a signal ends the process. A debugger that asked for that stops the process between the
+ * two, when no signal is pending any more.
+ */
+#define IS_EXITING (0x4 | 0x400)
 
 /*
  * Read the wanted field, which comes after the start time. Skip the fields before it, because some are too large for an
@@ -233,12 +237,24 @@ bool proc_runs_our_program(pid_t pid)
 	return program_of_link("/proc/self/exe", ours, sizeof(ours)) && strcmp(its, ours) == 0;
 }
 
-siginfo_t proc_end(const struct proc *proc)
+/*
+ * The kernel shows 0, as for an exit with 0, if we may not trace the process. It then denies to read the link exe, too, which a zombie
+ * does not have.
+ */
+bool proc_read_end(pid_t pid, siginfo_t *out)
 {
-	bool is_exit = WIFEXITED(proc->end);
+	struct proc proc;
+	char path[32], program[1];
+	bool is_exit;
 
-	return (siginfo_t){ .si_code = is_exit ? CLD_EXITED : CLD_KILLED,
-			    .si_status = is_exit ? WEXITSTATUS(proc->end) : WTERMSIG(proc->end) };
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (!proc_read(pid, &proc) ||
+	    (proc.end == 0 && readlink(path, program, sizeof(program)) < 0 && errno != ENOENT))
+		return false;
+	is_exit = WIFEXITED(proc.end);
+	*out = (siginfo_t){ .si_code = is_exit ? CLD_EXITED : CLD_KILLED,
+			    .si_status = is_exit ? WEXITSTATUS(proc.end) : WTERMSIG(proc.end) };
+	return true;
 }
 
 bool proc_is_gone(const struct proc *proc)

@@ -36,10 +36,12 @@ struct proc {
 /*
  * Names in /proc/PID/comm. An rlock that scans its job knows renewers and helpers by name and program. A renewer with a
  * command belongs to the job that started it. A renewer without a command, and a helper, belong to no job. A helper
- * that has no name yet is known by is_silent.
+ * that has no name yet is known by is_silent. COMMAND has its name until it is executed, so that it is not spared as a
+ * renewer.
  */
 #define RENEWER_NAME "rlock-renewer"
 #define LONE_RENEWER_NAME "rlock-renewer-p"
+#define COMMAND_NAME "rlock-command"
 #define HELPER_NAME "rlock-helper"
 
 /* The variable by which a process knows which locks it holds. */
@@ -97,8 +99,11 @@ uint64_t proc_start_between(int64_t from_ms, int64_t until_ms);
  * the time can mostly be computed (proc_start_between). 0: it had to be read from /proc, and could not. Async-signal-safe.
  */
 uint64_t proc_own_start(int64_t forked_ms);
-/* How a zombie has ended, as waitid(2) would return it. */
-siginfo_t proc_end(const struct proc *proc);
+/*
+ * Read how a zombie has ended, as waitid(2) would return it. False: we may not know that, because it runs as another user, or it is
+ * reaped.
+ */
+bool proc_read_end(pid_t pid, siginfo_t *out);
 /* Whether the process has ended. False while other threads run, even if its first thread is a zombie. */
 bool proc_is_gone(const struct proc *proc);
 /*

@@ -3,6 +3,7 @@
  * example by nohup, stays ignored: it is neither blocked nor read. The callers decide what a signal means.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,6 +24,8 @@ static sigset_t watched;
 /* the mask that rlock was started with */
 static sigset_t found_mask;
 static struct sigaction found_child, found_pipe;
+/* the signals that signals_read has returned, a bit for each */
+static uint64_t was_read;
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -72,7 +75,16 @@ int signals_fd(void)
 
 bool signals_read(struct os_signal *out)
 {
-	return os_signals_read(fd, out);
+	bool is_read = os_signals_read(fd, out);
+
+	if (is_read)
+		was_read |= UINT64_C(1) << (out->number - 1);
+	return is_read;
+}
+
+bool signals_has_read(int signal)
+{
+	return (was_read & UINT64_C(1) << (signal - 1)) != 0;
 }
 
 bool signals_watch_all(void)
@@ -91,6 +103,18 @@ bool signals_is_ending(int signal)
 bool signals_asks_to_end(int signal)
 {
 	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
+bool signals_reached(const struct os_signal *signal, pid_t command)
+{
+	/* When a session ends, the kernel may send SIGHUP to its first process only. */
+	return signal->is_from_kernel && signal->number != SIGALRM &&
+	       (signal->number != SIGHUP || getsid(0) != getpid()) && getpgid(command) == getpgrp();
+}
+
+bool signals_continues(const struct os_signal *signal)
+{
+	return signal->number == SIGTERM || (signal->number == SIGHUP && signal->is_from_kernel);
 }
 
 int signals_pending_end(void)

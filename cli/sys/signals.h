@@ -23,6 +23,8 @@ int signals_setup(void);
 int signals_fd(void);
 /* Read the next signal without waiting. False: none is pending. */
 bool signals_read(struct os_signal *out);
+/* Whether signals_read has returned this signal in this process, or in a parent before the fork. */
+bool signals_has_read(int signal);
 
 /* From now on signals_read returns all signals that signals_setup has blocked, SIGCHLD included. False with errno. */
 bool signals_watch_all(void);
@@ -37,6 +39,13 @@ int signals_pending_end(void);
 bool signals_is_ending(int signal);
 /* Whether the signal asks a command to end, with all processes that it has started: SIGTERM, SIGINT or SIGQUIT. */
 bool signals_asks_to_end(int signal);
+/*
+ * Whether the command has got the signal from the terminal, which signals our whole process group: the command would get it twice if it
+ * were passed on. False if the command has a process group of its own.
+ */
+bool signals_reached(const struct os_signal *signal, pid_t command);
+/* Whether SIGCONT must follow the signal when it is passed on, or a stopped command would not end. */
+bool signals_continues(const struct os_signal *signal);
 
 /* Parse a signal: TERM, SIGTERM, RTMIN+3 or 15. False also for a signal that ends no process, such as STOP or CHLD. */
 bool signals_parse(const char *text, int *out);

@@ -243,8 +243,8 @@ static void check_start(void)
 		/* The lease expired while the renewer was stopped, so the renewer has not noticed. */
 		{ STARTED_LEASE_MS, ON_LOST_KILL, false, 0, EXIT_LOST, TERMINATE_LOST,
 		  "a command whose lease has expired is not run, even if nobody noticed" },
-		{ STARTED_LEASE_MS, ON_LOST_IGNORE, false, 0, RAN, TERMINATE_NONE,
-		  "with --on-lost ignore a command is run without its lock" },
+		{ STARTED_LEASE_MS, ON_LOST_IGNORE, false, 0, EXIT_LOST, TERMINATE_NONE,
+		  "also with --on-lost ignore a command whose lease has expired is not run" },
 		{ 0, ON_LOST_KILL, false, -1, EXIT_FAULT, TERMINATE_NONE,
 		  "a command whose renewer was found dead is not run" },
 	};
