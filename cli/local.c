@@ -4,8 +4,10 @@
  * directory were removed or moved, find the server by a descriptor that names its directory, and start no second one.
  * runtime_dir.c checks that the directory belongs to this user alone.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -130,8 +132,73 @@ static bool was_started_for(pid_t pid, const char *path)
 	       strcmp(text, path) == 0;
 }
 
+/* Whether sockets, the text of /proc/net/unix, has a socket of the process that listens at path. */
+static bool has_listener(pid_t pid, const char *path, const char *sockets)
+{
+	char directory[32], link[48], line[PATH_MAX + 64];
+	struct dirent *entry;
+	bool is_found = false;
+	DIR *dir;
+
+	(void)snprintf(directory, sizeof(directory), "/proc/%d/fd", (int)pid);
+	dir = opendir(directory);
+	while (dir != NULL && !is_found && (entry = readdir(dir)) != NULL) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+		const char *cursor;
+		int64_t inode;
+
+		link[len > 0 ? len : 0] = '\0';
+		cursor = file_find_value(link, "socket:[");
+		if (cursor == NULL || !number_read(&cursor, &inode))
+			continue;
+		/* Flags, type and state are those of a listener: its connections have the same path. */
+		(void)snprintf(line, sizeof(line), " 00010000 0001 01 %5" PRId64 " %s\n", inode,
+			       path);
+		is_found = strstr(sockets, line) != NULL;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return is_found;
+}
+
+/* Whether the server listens at the path of the socket in dir_fd, even if the socket was removed from there. */
+static bool is_listening(pid_t pid, int dir_fd)
+{
+	char file[32], path[PATH_MAX + sizeof(SOCKET_FILE) + 1], *sockets;
+	bool is_found;
+	struct stat st;
+	size_t len;
+
+	(void)snprintf(path, sizeof(path), "%s/" SOCKET_FILE, runtime_dir_path_of(dir_fd));
+	(void)snprintf(file, sizeof(file), "/proc/%d/net/unix", (int)pid);
+	sockets = file_read_all(open(file, O_RDONLY | O_CLOEXEC), SIZE_MAX, 0, &st, &len);
+	is_found = sockets != NULL && has_listener(pid, path, sockets);
+	free(sockets);
+	return is_found;
+}
+
 /*
- * Whether the process is a lost server of that directory: the file that it has locked is not in the directory any more.
+ * Whether the server listens on a socket that was removed from dir_fd. Check that it listens before and after the connect that
+ * fails: a server that is starting does not listen yet, and one that ends closes its socket.
+ */
+static bool has_lost_socket(pid_t pid, int dir_fd)
+{
+	pid_t listening = 0;
+	struct proc proc;
+	int err;
+
+	if (!is_listening(pid, dir_fd))
+		return false;
+	err = local_server_connect(dir_fd, &listening);
+	if (err == 0)
+		return listening > 0 && listening != pid;
+	return (err == ENOENT || err == ECONNREFUSED) && is_listening(pid, dir_fd) &&
+	       proc_read(pid, &proc) && !proc.is_killed;
+}
+
+/*
+ * Whether the process is a lost server of that directory: the file that it has locked, or its socket, is not in the directory
+ * any more.
  */
 static bool is_lost_server(pid_t pid, int dir_fd, const char *path, const struct stat *dir)
 {
@@ -144,7 +211,7 @@ static bool is_lost_server(pid_t pid, int dir_fd, const char *path, const struct
 	if (stat(entry, &lock) == 0 &&
 	    fstatat(dir_fd, PID_FILE, &in_dir, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    lock.st_dev == in_dir.st_dev && lock.st_ino == in_dir.st_ino)
-		return false;
+		return has_lost_socket(pid, dir_fd);
 	(void)snprintf(entry, sizeof(entry), "root%s", path);
 	return is_seen_by(pid, "cwd", dir) || is_seen_by(pid, entry, dir);
 }
@@ -399,10 +466,29 @@ static int try_connect(struct search *search)
 	return EXIT_SYSTEM;
 }
 
+static int report_lost(const struct search *search, pid_t server)
+{
+	message_error("local: the private server, process %ld, has lost '%s', which was removed or "
+		      "moved; end it, and with it its locks: kill %ld",
+		      (long)server, search->socket_path, (long)server);
+	return EXIT_SYSTEM;
+}
+
+/* Check whether the server of the pid file has lost its socket alone. Returns DOWN if it has not; else an exit code. */
+static int check_lost_socket(const struct search *search)
+{
+	pid_t server = local_server_read_pid(search->dir_fd);
+
+	return server != 0 && has_lost_socket(server, search->dir_fd) ? report_lost(search, server)
+								      : DOWN;
+}
+
 static int fail_late(struct search *search)
 {
 	pid_t server = local_server_read_pid(search->dir_fd);
 
+	if (check_lost_socket(search) != DOWN)
+		return EXIT_SYSTEM;
 	if (server != 0)
 		message_error(
 			"local: the private server, process %ld, does not answer on '%s'; if this "
@@ -453,7 +539,7 @@ static int open_again(struct search *search)
  * tries again. Otherwise returns an exit code.
  * Without the lock, do not start a second server. If the other server is just starting or ending, it would remove the
  * socket of the second one. If only its socket was removed, it still has its locks, and the second server would grant
- * them again.
+ * them again: check_lost_socket reports that.
  */
 static int try_lock(struct search *search, int *fd_out)
 {
@@ -493,13 +579,9 @@ static int check_lost(const struct search *search)
 
 	if (pid == 0)
 		return DOWN;
-	if (pid < 0)
-		message_error("local: cannot look for servers that run: %s", strerror(errno));
-	else
-		message_error(
-			"local: the private server, process %ld, has lost '%s', which was removed "
-			"or moved; end it, and with it its locks: kill %ld",
-			(long)pid, search->socket_path, (long)pid);
+	if (pid > 0)
+		return report_lost(search, pid);
+	message_error("local: cannot look for servers that run: %s", strerror(errno));
 	return EXIT_SYSTEM;
 }
 
@@ -567,8 +649,14 @@ static int start(struct search *search, int lock_fd)
 
 static int find_or_start(struct search *search)
 {
+	/* Check /proc first: the connect uses it, and without it would find no server. */
+	const char *reason = os_check_proc();
 	int found;
 
+	if (reason != NULL) {
+		message_error("local: cannot look for the private server: %s", reason);
+		return EXIT_SYSTEM;
+	}
 	do {
 		int lock_fd = -1;
 
@@ -577,6 +665,9 @@ static int find_or_start(struct search *search)
 			found = try_lock(search, &lock_fd);
 		if (found == DOWN && lock_fd >= 0)
 			found = start(search, lock_fd);
+		/* The check reads all sockets of the machine, so let a server that is starting come up first. */
+		else if (found == DOWN && search->pause_ms == PAUSE_MAX_MS)
+			found = check_lost_socket(search);
 		if (lock_fd >= 0)
 			(void)close(lock_fd);
 		if (found == DOWN)

@@ -25,8 +25,8 @@ bool local_is_program(const char *name);
 pid_t local_server_pid(void);
 
 /*
- * Find a lost server: a private server of this user for the runtime directory dir_fd, whose files or directory were
- * removed or moved. No call finds it by its socket any more, but its locks are still held. Reads all processes of
+ * Find a lost server: a private server of this user for the runtime directory dir_fd, whose socket, files or directory
+ * were removed or moved. No call finds it by its socket any more, but its locks are still held. Reads all processes of
  * /proc. Returns its pid; 0: there is none; -1 with errno.
  */
 pid_t local_find_lost_server(int dir_fd);
