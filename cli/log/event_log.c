@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -43,6 +45,9 @@
  */
 #define FILE_PATIENCE_MS 2000
 
+/* Longest time that another process needs to write one line. A line that is not complete then was cut off. */
+#define WRITE_MS 20
+
 enum sink { SINK_NONE, SINK_FILE, SINK_SYSLOG, SINK_STDERR };
 
 static enum sink sink;
@@ -70,20 +75,52 @@ static int open_file(void)
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
 }
 
-/* In the child: write the line with one write(2), so that lines of many processes do not mix. Returns 0, or the errno. */
+/*
+ * Whether the file does not end with a newline: a full disk has cut off the last line. While another process writes a line, the
+ * file may end in that line as well, so read again for WRITE_MS. False also if the file has no end, as a FIFO, or is not readable.
+ */
+static bool ends_in_cut_line(int fd)
+{
+	int64_t deadline_ms = rlock_now_ms() + WRITE_MS;
+	int read_fd = -1;
+	bool is_cut;
+	struct stat st;
+	char last;
+
+	/* Open the file again to read it. Do not open it for both from the start: many logs may only be written. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		read_fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	do
+		is_cut = read_fd >= 0 && fstat(read_fd, &st) == 0 && st.st_size > 0 &&
+			 pread(read_fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+	while (is_cut && rlock_now_ms() < deadline_ms &&
+	       rlock_poll(NULL, 0, rlock_now_ms() + 1) == 0);
+	return is_cut;
+}
+
+/*
+ * In the child: write the line with one call, so that lines of many processes do not mix. If the file ends in a line that was
+ * cut off, begin with a newline, so that a reader can tell the two apart. Returns 0, or the errno.
+ */
 static int append(const char *line, size_t len)
 {
+	char newline = '\n';
+	struct iovec parts[] = { { &newline, 1 }, { (char *)line, len } };
 	int fd = open_file();
+	bool has_newline = fd >= 0 && ends_in_cut_line(fd);
 	ssize_t written;
 
 	if (fd < 0)
 		return errno;
 	/* Ignore SIGXFSZ, because the kernel would end us by it if the file may not grow (ulimit -f). */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	written = write(fd, line, len);
-	if (written < 0)
-		return errno;
-	return written == (ssize_t)len ? 0 : ENOSPC;
+	written = has_newline ? writev(fd, parts, 2) : write(fd, line, len);
+	if (written == (ssize_t)(has_newline ? len + 1 : len))
+		return 0;
+	/* A part was written. Write a newline after it: that succeeds, or its errno is the reason. */
+	if (written > 0)
+		written = write(fd, &newline, 1);
+	return written < 0 ? errno : ENOSPC;
 }
 
 /*
@@ -334,8 +371,20 @@ static const struct {
 	[EVENT_STOP_REQUESTED] = { "asked", LOG_WARNING, false },
 };
 
-/* Which fields to omit from a line that is too long: the named field, and all fields before it in this list. */
-enum left_out { LEFT_OUT_NOTHING, LEFT_OUT_SERVER, LEFT_OUT_NOTE, LEFT_OUT_REASON, LEFT_OUT_COUNT };
+/*
+ * Which fields to omit from a line that is too long: the named field, and all fields before it in this list. Without all of
+ * them every line fits: in JSON a name has 3,755 bytes at most, and the other fields have less than 300.
+ */
+enum left_out {
+	LEFT_OUT_NOTHING,
+	LEFT_OUT_SERVER,
+	LEFT_OUT_NOTE,
+	LEFT_OUT_REASON,
+	LEFT_OUT_USER,
+	LEFT_OUT_OWNER,
+	LEFT_OUT_HOST,
+	LEFT_OUT_COUNT,
+};
 
 static struct event_hold current;
 
@@ -424,13 +473,16 @@ static void put_fields(struct json *line, const struct event *event, size_t inde
 	put_bytes(line, "name", name->text, name->len);
 	if (current.kind != RLOCK_ANY)
 		put_text(line, "kind", rlock_kind_name(current.kind));
-	put_text(line, "owner",
-		 current.hold != NULL ? rlock_hold_owner(current.hold, index) : current.owner);
-	if (uname(&host) == 0)
+	if (left_out < LEFT_OUT_OWNER)
+		put_text(line, "owner",
+			 current.hold != NULL ? rlock_hold_owner(current.hold, index)
+					      : current.owner);
+	if (left_out < LEFT_OUT_HOST && uname(&host) == 0)
 		put_text(line, "host", host.nodename);
 	if (current.pid != 0)
 		put_number(line, "pid", current.pid);
-	put_text(line, "user", user_name(user));
+	if (left_out < LEFT_OUT_USER)
+		put_text(line, "user", user_name(user));
 	put_course(line, event);
 	if (left_out < LEFT_OUT_REASON)
 		put_text(line, "reason", event->reason);
