@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "base/print.h"
 #include "base/units.h"
 #include "caller.h"
+#include "hold/command.h"
 #include "options/load.h"
 #include "options/notation.h"
 #include "options/opts.h"
@@ -241,18 +243,23 @@ static void lead_from_operand(const struct call *call, char **operand)
 		      is_program ? "the file or name to lock" : "a command", line.text);
 }
 
-static int report_bad_value(const char *what, const char *value)
+/* Report a value as flock does, but without passwords. before: the preceding word, or NULL. Returns EXIT_USAGE. */
+static int report_bad_value(const char *what, const char *value, const char *before)
 {
-	if (errno == ERANGE)
-		say("%s: '%s': %s", what, value, strerror(errno));
+	char shown[USAGE_SHOWN_MAX];
+	int error = errno;
+
+	(void)usage_show_after(before, value, shown);
+	if (error == ERANGE)
+		say("%s: '%s': %s", what, shown, strerror(error));
 	else
-		say("%s: '%s'", what, value);
+		say("%s: '%s'", what, shown);
 	return EXIT_USAGE;
 }
 
-/* Read a number from least to most. Returns 0, or the exit code after a message. */
-static int read_number(const char *what, const char *value, long long least, long long most,
-		       int *out)
+/* Read a number from least to most. before: as in report_bad_value. Returns 0, or the exit code after a message. */
+static int read_number(const char *what, const char *value, const char *before, long long least,
+		       long long most, int *out)
 {
 	char *end = NULL;
 	long long number;
@@ -267,16 +274,16 @@ static int read_number(const char *what, const char *value, long long least, lon
 		*out = (int)number;
 		return 0;
 	}
-	return report_bad_value(what, value);
+	return report_bad_value(what, value, before);
 }
 
 /*
  * Read the number of a descriptor. A negative number is accepted, but counts as no descriptor. Returns 0, or the exit
  * code.
  */
-static int read_descriptor(struct call *call, const char *value)
+static int read_descriptor(struct call *call, const char *value, const char *before)
 {
-	return read_number("invalid file descriptor", value, INT_MIN, INT_MAX, &call->fd);
+	return read_number("invalid file descriptor", value, before, INT_MIN, INT_MAX, &call->fd);
 }
 
 /* ---- options ---- */
@@ -292,7 +299,7 @@ static bool is_command_option(const char *word)
 /* Store an option that getopt has found. word: the word of the option. Returns 0, or the exit code. */
 static int read_option(struct call *call, int option, const char *value, const char *word)
 {
-	char *end = NULL;
+	char *end = NULL, shown[USAGE_SHOWN_MAX];
 
 	switch (option) {
 	case 's':
@@ -316,12 +323,12 @@ static int read_option(struct call *call, int option, const char *value, const c
 		call->timeout_s = (double)strtold(value, &end);
 		if (errno == 0 && end != value && *end == '\0')
 			return 0;
-		(void)report_bad_value("invalid timeout", value);
+		(void)report_bad_value("invalid timeout", value, NULL);
 		lead_from_duration(call, value);
 		return EXIT_USAGE;
 	case 'E':
-		return read_number("invalid exit code (allowed values: 0-255)", value, 0, UINT8_MAX,
-				   &call->conflict_exit_code);
+		return read_number("invalid exit code (allowed values: 0-255)", value, NULL, 0,
+				   UINT8_MAX, &call->conflict_exit_code);
 	case 'o':
 		call->close = true;
 		return 0;
@@ -340,7 +347,7 @@ static int read_option(struct call *call, int option, const char *value, const c
 		return 0;
 	case OPTION_FD:
 		call->has_fd_option = true;
-		return read_descriptor(call, value);
+		return read_descriptor(call, value, NULL);
 	/* Other options: an unknown option, one that lacks its value, or -c. */
 	default:
 		break;
@@ -349,10 +356,11 @@ static int read_option(struct call *call, int option, const char *value, const c
 		call->has_command_option = true;
 		return 0;
 	}
+	(void)usage_show(word, shown);
 	if (option == ':')
-		say("option '%s' requires an argument", word);
+		say("option '%s' requires an argument", shown);
 	else
-		say("unrecognized option '%s'", word);
+		say("unrecognized option '%s'", shown);
 	return option != ':' && lead_from_option(call, word) ? EXIT_USAGE : fail_with_hint();
 }
 
@@ -443,7 +451,7 @@ static int read_operands(struct call *call, char **words, int count)
 	} else if (count > 0 && call->has_fd_option) {
 		call->command = words;
 	} else if (count > 0) {
-		int code = read_descriptor(call, words[0]);
+		int code = read_descriptor(call, words[0], words[-1]);
 
 		if (code != 0 && *words[0] != '\0' && !word_is_number(words[0]))
 			lead_from_operand(call, words);
@@ -705,6 +713,22 @@ static int check_path(const struct descriptor *descriptor)
 }
 
 /*
+ * Refuse a command that cannot be run, as cmd_lock does. opts has no command, since the lock is for a process. Returns
+ * 0, or the exit code.
+ */
+static int check_command(const struct call *call, const struct opts *opts)
+{
+	struct opts with_command = *opts;
+	char *path = NULL;
+	int code;
+
+	with_command.command = call->command;
+	code = call->command != NULL ? command_look_up(&with_command, &path) : 0;
+	free(path);
+	return code;
+}
+
+/*
  * Lock or unlock a descriptor as flock(2) does: a second lock replaces the first, and keeps its name even if the file
  * was renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. Before
  * that, the old renewer may release its hold itself, because the descriptor was closed and opened again: this is no
@@ -731,6 +755,8 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	for (const struct hold_file *file = held; file != NULL; file = file->next)
 		is_upgrade = is_upgrade || (!call->is_shared && file->kind == RLOCK_READ);
 
+	if (code == 0)
+		code = check_command(call, opts);
 	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
 		code = release_all(opts, held, !call->is_unlock);
 	if (code == 0 && !call->is_unlock)
@@ -745,22 +771,49 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 	return code;
 }
 
+/* Wait for the end of the command, and pass signals on to it. Returns the exit status. */
+static int await_command(pid_t pid)
+{
+	struct pollfd signals = { signals_fd(), POLLIN, 0 };
+	struct os_signal signal;
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		(void)poll(&signals, 1, -1);
+		while (signals_read(&signal)) {
+			/* Do not send a signal twice that the command has got, too: from the terminal, or from an outer rlock. */
+			if (signal.number == SIGCHLD || signal.is_for_all ||
+			    signals_reached(&signal, pid))
+				continue;
+			(void)kill(pid, signal.number);
+			if (signals_continues(&signal))
+				(void)kill(pid, SIGCONT);
+		}
+	}
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	/* End by the signal, as flock does: a shell ends its loop only if Ctrl-C has ended the process it waits for. */
+	return signals_has_read(WTERMSIG(status)) ? signals_die_by(WTERMSIG(status))
+						  : 128 + WTERMSIG(status);
+}
+
 /*
  * Run the command without a lock of its own: the lock belongs to the descriptor, and does not end with the command.
  * Returns the exit status.
  */
 static int run_command(const struct call *call)
 {
-	int status = 0, error;
+	int error, code = signals_fd() < 0 ? signals_setup() : 0;
 	pid_t pid;
 
+	if (code != 0)
+		return code;
 	os_stop_adopting();
-	signals_restore();
-	(void)signal(SIGCHLD, SIG_DFL);
 	if (call->verbose)
 		(void)printf("flock: executing %s\n", call->command[0]);
-	pid = fork();
+	pid = signals_watch_all() ? fork() : -1;
 	if (pid == 0) {
+		signals_restore();
 		if (call->close)
 			(void)close(call->fd);
 		(void)execvp(call->command[0], call->command);
@@ -772,9 +825,7 @@ static int run_command(const struct call *call)
 		message_error("cannot start %s: %s", call->command[0], strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return await_command(pid);
 }
 
 static int lock_descriptor(const struct call *call)
@@ -783,8 +834,12 @@ static int lock_descriptor(const struct call *call)
 	struct descriptor descriptor;
 	struct opts opts;
 	const char *why;
-	int code, error = descriptor_read(call->fd, &descriptor);
+	/* Check /proc first: a descriptor that it does not show would count as open on a deleted file. */
+	int code = os_check(), error;
 
+	if (code != 0)
+		return code;
+	error = descriptor_read(call->fd, &descriptor);
 	if (error != 0)
 		return report_descriptor(call->fd, error);
 	/*
