@@ -304,12 +304,12 @@ static bool step_release(void)
 
 	if (hold == NULL)
 		return false;
+	sent_ms = rlock_now_ms();
 	want = predict_hold(hold->id, false);
 	if (one_in(4) && topology == SINGLE && want == RLOCK_OK)
 		remembered = remember(hold);
 	by = disturb();
 	trace("release %s%.8s, %s", disturbance_word(), hold->id, state.right);
-	sent_ms = rlock_now_ms();
 	status = rlock_release(by, hold->handle, deadline_of_request());
 	undisturb();
 	check_answer("release", status, want, sent_ms, by);
@@ -363,10 +363,10 @@ static bool step_renew(void)
 
 	if (hold == NULL)
 		return false;
+	sent_ms = rlock_now_ms();
 	want = predict_hold(hold->id, true);
 	by = disturb();
 	trace("renew %s%.8s, %s", disturbance_word(), hold->id, state.right);
-	sent_ms = rlock_now_ms();
 	/* Retry here: rlock_renew sends its request only once. */
 	do
 		status = rlock_renew(by, hold->handle, lease_ms, deadline_of_request());
@@ -418,11 +418,11 @@ static bool step_keep_until(void)
 
 	if (hold == NULL || hold->is_kept)
 		return false;
+	sent_ms = rlock_now_ms();
 	want = predict_hold(hold->id, false);
 	by = disturb();
 	trace("keep %s%.8s for %" PRId64 " ms, %s", disturbance_word(), hold->id, left_ms,
 	      state.right);
-	sent_ms = rlock_now_ms();
 	status = rlock_keep_until(by, hold->handle, left_ms, deadline_of_request());
 	undisturb();
 	check_answer("keep until", status, want, sent_ms, by);
@@ -606,7 +606,7 @@ static bool step_release_unknown(void)
 	if (now.record_count == 0)
 		return false;
 	record = &now.records[random_below((unsigned)now.record_count)];
-	if (hold_of_id(record->id) != NULL || is_of_waiter(record->id) || world.is_moving)
+	if (hold_of_id(record->id) != NULL || is_of_waiter(record) || world.is_moving)
 		return false;
 	if (is_readwrite() && strstr(record->field, WRITE) == NULL)
 		of_kind = RLOCK_READ;

@@ -278,6 +278,10 @@ enum rlock_status predict_hold(const char *id, bool is_renewal);
  * predicted.
  */
 bool predict_slots(int64_t take, char out[64]);
+/*
+ * Check that a request had the predicted result. sent_ms: a time before the prediction, since on a busy machine a short lease can end
+ * between that and the request.
+ */
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
 		  const struct rlock_conn *by);
 
@@ -329,8 +333,11 @@ void wait_for_grants(void);
 void cancel_all(void);
 bool step_wait(void);
 bool step_cancel(void);
-/* Whether this is the hold of a waiter: it waits for the hold, or has acquired it and the model does not know that yet. */
-bool is_of_waiter(const char *id);
+/*
+ * Whether this is the hold of a waiter: it waits for the hold, or has acquired it and the model does not know that yet. The library
+ * gives a hold another id if an earlier attempt was undone, so the owner counts as well.
+ */
+bool is_of_waiter(const struct record *record);
 /* If this is the hold of a waiter, whose grant the model does not know yet, record that it was asked to stop. */
 void record_stop_request(const char *id);
 /* The owner of a random waiter for a fair lock; NULL: no thread waits. */

@@ -254,7 +254,7 @@ enum rlock_status predict_hold(const char *id, bool is_renewal)
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
 		  const struct rlock_conn *by)
 {
-	trace("it is '%s'", rlock_status_name(got));
+	trace("it is '%s' after %" PRId64 " ms", rlock_status_name(got), rlock_now_ms() - sent_ms);
 	if (want == ANY_STATUS || is_status_open())
 		return;
 	/*

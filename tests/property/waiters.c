@@ -141,11 +141,16 @@ const char *any_waiting_owner(void)
 	return waiter != NULL ? waiter->wish.owner : NULL;
 }
 
-bool is_of_waiter(const char *id)
+bool is_of_waiter(const struct record *record)
 {
-	for (size_t i = 0; i < WAITERS; i++)
-		if (progress_of(&waiters[i]) != IDLE && strcmp(waiters[i].wish.id, id) == 0)
+	for (size_t i = 0; i < WAITERS; i++) {
+		const struct wish *wish = &waiters[i].wish;
+
+		if (progress_of(&waiters[i]) != IDLE &&
+		    (strcmp(wish->id, record->id) == 0 ||
+		     strncmp(wish->owner, record->field, strlen(wish->owner)) == 0))
 			return true;
+	}
 	return false;
 }
 
@@ -238,7 +243,7 @@ static bool is_waited_for_in_vain(void)
 	take_snapshot(world.at);
 	/* A waiter was granted the lock, but its thread has not returned yet. */
 	for (size_t i = 0; i < now.record_count; i++)
-		if (is_of_waiter(now.records[i].id))
+		if (is_of_waiter(&now.records[i]))
 			return true;
 	return !is_held_by_any() && !is_javas_turn();
 }
