@@ -125,10 +125,14 @@ held_by_others() {
 @test "for a user without one right of the manual each call succeeds or names that right, and each right is needed by some call" {
 	not_under_valgrind 'a waiter that loses its position joins the queue again before it is notified'
 	without_each free_locks
-	without_each semaphores
-	without_each held_by_others
 	# No call of this test needs these rights: CLIENT SETNAME and PUBSUB are optional, INFO is used only with several servers,
 	# and SCAN only by list.
 	printf '%s\n' "${RIGHTS[@]}" | grep -vxF -e '+client|setname' -e '+pubsub|numsub' -e +info -e +eval -e +scan | sort >wanted
+	# On a busy machine a lease can end before the call that is to wait for it has begun. That call needs fewer rights: try again.
+	for _ in 1 2 3; do
+		without_each semaphores
+		without_each held_by_others
+		! diff wanted <(sort -u named) || break
+	done
 	run -0 diff wanted <(sort -u named)
 }

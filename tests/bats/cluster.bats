@@ -161,17 +161,17 @@ choose_nodes() {
 @test "a held lock whose slot moves is renewed and released at the new node" {
 	local holder waiter
 	choose_nodes a
-	hold_at_its_node run a -t 3s
+	hold_at_its_node run a -t 6s
 	holder=$PID
 	in_background rlock run -w 60s a -- touch entered
 	waiter=$PID
 	wait_until 5 has_subscribed_waiter a
 	begin_migration a "$FROM" "$TO"
-	stays_true_for 1.2 is_running "$holder"
+	stays_true_for 2.2 is_running "$holder"
 	move_keys a "$FROM" "$TO"
-	stays_true_for 1.2 is_running "$holder"
+	stays_true_for 2.2 is_running "$holder"
 	end_migration a "$FROM" "$TO"
-	wait_until 5 on "$TO" is_renewed a 3000
+	wait_until 5 on "$TO" is_renewed a 6000
 	assert [ ! -e entered ]
 	end_commands
 	ended_with 0 "$holder"
@@ -209,7 +209,7 @@ calls_wait_for_migration() {
 	choose_nodes d
 	while read -r verb moved; do
 		rm -f end-commands
-		in_background rlock "$verb" -t 4s d -- run_until_ended
+		in_background rlock "$verb" -t 9s d -- run_until_ended
 		wait_until 5 on "$FROM" is_held d
 		begin_migration d "$FROM" "$TO"
 		[ "$moved" = no ] || move_keys d "$FROM" "$TO"

@@ -7,7 +7,7 @@ load ../lib/clusters
 # Start nodes that announce the ports 1 to 3, where nothing listens. Set NODES to three names, one for each node.
 setup_file() {
 	local name number
-	start_cluster 3
+	start_cluster 3 --cluster-node-timeout 15000
 	export NODES=
 	for number in 1 2 3; do
 		for name in a b c d e f g h; do [ "$(node_of "$name")" != "$number" ] || break; done
@@ -84,15 +84,15 @@ one_node() {
 @test "a held lock whose slot moves to another node is followed there, by ASK and by MOVED" {
 	local names
 	read -ra names <<<"$NODES"
-	in_background rlock run -t 3s -u "$(one_node)" --cluster-map "$(map)" "${names[1]}" -- run_until_ended
+	in_background rlock run -t 6s -u "$(one_node)" --cluster-map "$(map)" "${names[1]}" -- run_until_ended
 	wait_until 5 on 2 is_held "${names[1]}"
 	begin_migration "${names[1]}" 2 3
 	move_keys "${names[1]}" 2 3
-	# Poll for longer than the lease. Meanwhile node 2 redirects each renewal to node 3: by ASK, and after the migration by
-	# MOVED.
-	stays_true_for 4 is_running "$PID"
+	# Without a renewal the command is terminated, and the lock released, after 4.4 s. Meanwhile node 2 redirects each renewal to
+	# node 3: by ASK, and after the migration by MOVED.
+	stays_true_for 5.2 is_running "$PID"
 	end_migration "${names[1]}" 2 3
-	stays_true_for 4 on 3 is_held "${names[1]}"
+	stays_true_for 5.2 on 3 is_held "${names[1]}"
 	end_commands
 	ended_with 0
 	cluster_is_empty

@@ -94,6 +94,18 @@ rlock: RLOCK_WIAT $not_read --wait 5, or a line in the configuration file"
 	assert_output --regexp "config +$XDG_CONFIG_HOME/rlock.conf, the default: not used: it can't be read, and is not needed"
 }
 
+@test "the value of an unknown option that may be a password is not shown, and that of another one is" {
+	local option
+	for option in sentinel-password sentinel-pass sentinel_password_file key-password key-pass cert-password note-token note-secret \
+		RLOCK_NOTE_PASSWORD; do
+		write_config "$option = sEcReT"
+		refuses "'$option': there is no such option" rlock run
+		refute_output --partial sEcReT
+	done
+	write_config 'notes = a backup'
+	refuses "'notes': there is no such option; try: note = a backup" rlock run
+}
+
 @test "a file in another user's home directory is never used: another source, such as /etc/rlock.conf, must name the server" {
 	[ "$(id -u)" = 0 ] || skip 'only root can give a directory away'
 	(with_test_etc true) 2>/dev/null || skip 'no namespaces here'

@@ -114,11 +114,11 @@ signals_with() {
 
 @test "closed standard streams are closed for the command too, and no connection gets their descriptors" {
 	local pid fd
-	in_background sh -c 'exec rlock run -t 3s a -- sh -c "
+	in_background sh -c 'exec rlock run -t 9s a -- sh -c "
 		for fd in 0 1 2; do [ ! -e /proc/\$\$/fd/\$fd ] || touch open; done
 		run_until_ended; exit 7" <&- >&- 2>&-'
 	wait_until 5 is_held a
-	stays_true_for 1.3 is_held a # renewed
+	await_renewal a 9000
 	for pid in "$PID" $(renewer_of "$PID"); do
 		for fd in 0 1 2; do
 			assert_regex "$(readlink "/proc/$pid/fd/$fd")" '^/'

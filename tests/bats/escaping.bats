@@ -20,7 +20,7 @@ holds_escapers() {
 	local victim kinds
 	while read -r victim kinds; do
 		[ "$kinds" != foreign ] || [ "$(id -u)" = 0 ] || continue
-		holds_escapers "$victim" "$kinds" -t 6s --wait-all
+		holds_escapers "$victim" "$kinds" -t 15s --wait-all
 		kill -s KILL "$COMMAND"
 		wait_until 5 is_gone "$COMMAND"
 		start_checker a
@@ -52,9 +52,9 @@ holds_escapers() {
 		wait_until 5 no_rlock_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END
-		124|none|${ESCAPERS[*]}|--max-run 3s
-		124|RENEWER|${ESCAPERS[*]}|--max-run 3s
-		124|PID|hopper hopper hopper hopper|--max-run 3s
+		124|none|${ESCAPERS[*]}|--max-run 4s
+		124|RENEWER|${ESCAPERS[*]}|--max-run 4s
+		124|PID|hopper hopper hopper hopper|--max-run 4s
 		124|PID|${ESCAPERS[*]}|--lease 9s
 		143|none|${ESCAPERS[*]}|
 		130|none|session bare|
@@ -67,7 +67,7 @@ holds_escapers() {
 	for victim in none RENEWER; do
 		rm -f command-pid
 		in_background sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before
-			exec rlock run --wait-all --max-run 3s --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
+			exec rlock run --wait-all --max-run 4s --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
 		find_hold_processes
 		BACKGROUND+=("$(<before)")
 		[ $victim = none ] || kill -s KILL "${!victim}"
@@ -75,6 +75,25 @@ holds_escapers() {
 		is_running "$(<before)"
 		no_keys
 	done
+}
+
+@test "what a child from before the exec of rlock has left is neither terminated nor waited for when the renewer was killed later" {
+	in_background sh -c '(until [ -e go ]; do sleep 0.02; done; run_until_ended >/dev/null 2>&1 3>&- & echo $! >left) &
+		exec rlock run --wait-all --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
+	find_hold_processes
+	touch go
+	wait_until 5 test -s left
+	BACKGROUND+=("$(<left)")
+	wait_until 5 has_parent "$(<left)" "$PID"
+	# An rlock that has not seen its new child when it takes over counts it as a process of the command, and terminates it.
+	wait_until 5 eval '[ "$(pgrep -P "$PID" | sort)" = "$(printf "%s\n" "$RENEWER" "$(<left)" | sort)" ]'
+	pause_for 0.2
+	wait_until 5 grep -q '^State:.S' "/proc/$PID/status"
+	kill -s KILL "$RENEWER"
+	rlock stop a
+	ended_with 124
+	is_running "$(<left)"
+	no_keys
 }
 
 @test "orphans are reaped while the command runs, so that the command is the renewer's only child" {

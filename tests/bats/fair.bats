@@ -8,6 +8,7 @@ load ../lib/queue
 load ../lib/own_servers
 load ../lib/replicas
 load ../lib/clocks
+load ../lib/proxying
 
 # Give the server a port, since only a URL with a port can name a user.
 setup_file() { start_server_at_port; }
@@ -25,10 +26,13 @@ scores_are_ahead() {
 }
 
 @test "rlock and Java's threads share one queue, and only the one whose turn it is gets notified" {
-	local head
+	local head listener
 	start_holder r0 fair a
 	queue_fair_contender r1 a
 	java_locks J1 a >/dev/null
+	# Without a subscription this thread would count as dead after 6 s.
+	java_subscribes a J1
+	listener=$PID
 	queue_fair_contender r2 a
 	queue_fair_contender r3 a
 	queue_is a r1 J1 r2 r3
@@ -46,6 +50,7 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	assert_equal "$(java_locks J1 a)" ''
 	is_woken_by a r2 java_unlocks J1 a
 	enter_in_order r2 r3
+	kill "$listener"
 	nothing_is_left
 }
 
@@ -67,6 +72,73 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
 	run -75 rlock fair -w 100ms a -- true
 	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter; give a longer --wait'
+}
+
+# Whether calls with -n that come more than 3 s apart acquire the lock "f" at last. The first call that finds the waiter dead gives it
+# 10 s to come back.
+calls_acquire() {
+	local tries
+	for ((tries = 8; tries > 0; tries--)); do
+		! rlock fair -n f -- true || return 0
+		pause_for 3.5
+	done
+	return 1
+}
+
+@test "calls with -n acquire a lock whose only waiter was killed, although they come more than 3 s apart" {
+	hold_in_background f
+	in_background rlock fair -w 100s f -- true
+	wait_until 5 has_queue_length f 1
+	# The waiter tries again every 2 s, and tells the server that it is subscribed.
+	pause_for 3
+	kill_with_renewers "$PID"
+	end_commands
+	wait_until 5 is_free f
+	calls_acquire
+	no_keys
+}
+
+@test "calls with -n acquire a lock whose only waiter was killed before it had subscribed" {
+	local direct=$RLOCK_URL waiter
+	hold_in_background f
+	start_proxy
+	proxy hold-request SUBSCRIBE 1
+	in_background rlock fair -w 100s f -- true
+	waiter=$PID RLOCK_URL=$direct
+	wait_until 5 has_queue_length f 1
+	wait_until 5 faults_happened
+	kill_with_renewers "$waiter"
+	end_commands
+	wait_until 5 is_free f
+	calls_acquire
+	no_keys
+}
+
+@test "a waiter that has not subscribed yet keeps its position when all waiters and their attempts were stopped for seconds" {
+	local direct=$RLOCK_URL first
+	hold_in_background f
+	local holder=$PID
+	start_proxy
+	proxy hold-request SUBSCRIBE 100
+	in_background rlock fair -w 100s f -- true
+	first=$PID RLOCK_URL=$direct
+	wait_until 5 has_queue_length f 1
+	in_background rlock fair -w 100s f -- true
+	wait_until 5 has_queue_length f 2
+	# The second waiter tells the server that it is subscribed.
+	pause_for 2.5
+	stop_waiters "$first" "$PID"
+	# Now the first waiter's heartbeat ends, and the second one has been subscribed for 4 s.
+	pause_for 4.5
+	end_commands
+	ended_with 0 "$holder"
+	wait_until 5 is_free f
+	has_queue_length f 2
+	continue_waiters "$first" "$PID"
+	proxy pass
+	ended_with 0 "$first"
+	ended_with 0 "$PID"
+	no_keys
 }
 
 @test "a fair release wakes plain waiters too" {
@@ -139,14 +211,22 @@ redisson_lock__channel:{a}:$JAVA_CLIENT:1 0"
 	nothing_is_left
 }
 
-@test "a server that freezes for six seconds, or restarts empty, drops no waiter and keeps the order" {
-	start_own_server
-	start_holder r0 fair -t 15s a
-	queue_fair_contenders r1 r2 r3
+# keeps_queue_in_freeze: a waiter that is itself delayed by more than the 2 s of grace after the freeze is rightly removed for a moment.
+keeps_queue_in_freeze() {
 	kill -STOP "$SERVER_PID"
 	pause_for 6
 	kill -CONT "$SERVER_PID"
 	stays_true_for 2.5 queue_is a r1 r2 r3
+}
+
+@test "a server that freezes for six seconds, or restarts empty, drops no waiter and keeps the order" {
+	start_own_server
+	start_holder r0 fair -t 24s --grace 1s a
+	queue_fair_contenders r1 r2 r3
+	keeps_queue_in_freeze || {
+		wait_until 5 queue_is a r1 r2 r3
+		keeps_queue_in_freeze
+	}
 	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' stderr-r2
 	kill_server
 	start_own_server
@@ -220,12 +300,12 @@ queue_java() {
 	start_fair_contender r4 sometimes
 	queue_java a J1 J2 J3
 	start_fair_contender r1 a
-	stays_true_for 3.5 are_waiting r1 r2 r3 r4 r5
+	stays_true_for 2.5 are_waiting r1 r2 r3 r4 r5
 	java_subscribes sometimes J1
 	listener=$PID
 	stays_true_for 2.5 are_waiting r2 r3 r4 r5
 	kill "$listener"
-	stays_true_for 2.2 are_waiting r2 r3 r4 r5
+	stays_true_for 3.2 are_waiting r2 r3 r4 r5
 	wait_until_entered r1 20
 	finish_contenders r1
 	stays_true_for 1 are_waiting r2 r3 r5

@@ -56,41 +56,44 @@ end_without_messages() {
 	ended_with 76
 	stderr_is_one_line '^rlock: a: lock lost at [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[-+][0-9]{2}:[0-9]{2}: not renewed for [0-9.]+m?s: .+; terminating the command; before you run it again, check what is half done$'
 	wait_until 5 no_keys
-	no_rlock_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "a lock stays held while its server is frozen during a renewal, replies BUSY, or is full for a moment" {
 	start_own_server --lua-time-limit 50
-	hold_and_listen a -t 9s
-	local holder=$PID
-	wait_until 8 is_renewed a 9000
+	hold_and_listen a -t 15s
+	local holder=$PID looped_ms
+	wait_until 8 is_renewed a 15000
 	freeze
-	pause_for 3.4
+	pause_for 5.4
 	unfreeze
-	wait_until 8 is_renewed a 9000
+	wait_until 8 is_renewed a 15000
 	# Take the server's real-time priority away: an endless loop in it would leave no processor time to others.
 	chrt --other --pid 0 "$SERVER_PID" 2>/dev/null || :
+	# A renewal is due within five seconds. Count them from before the loop, as on a busy machine its start takes long.
+	looped_ms=$(now_ms)
 	in_background ask_redis "$SERVER_SOCKET" eval 'while true do end' 0
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
-	stays_true_for 3.2 is_running "$holder"
+	wait_until 6 eval '(($(now_ms) - looped_ms >= 5400))'
+	is_running "$holder"
 	redis_says OK script kill
-	wait_until 5 is_renewed a 9000
+	wait_until 5 is_renewed a 15000
 	redis config set maxmemory 1
-	wait_until 5 ttl_is_below a 7500
-	wait_until 5 is_renewed a 9000
+	wait_until 5 ttl_is_below a 12500
+	wait_until 5 is_renewed a 15000
 	end_without_messages "$holder"
 }
 
 @test "a lock stays held, and its waiter waits on, when connections are cut and the server loses its scripts" {
 	start_realtime_proxy
-	hold_in_background a -t 4s
+	hold_in_background a -t 6s
 	local holder=$PID
 	wait_for_lock a
 	for _ in 1 2 3; do
 		proxy cut
 		redis script flush
 		stays_true_for 0.9 is_held a
-		wait_until 5 is_renewed a 4000
+		wait_until 5 is_renewed a 6000
 		wait_until 5 has_waiters a
 	done
 	redis script flush
@@ -103,8 +106,8 @@ end_without_messages() {
 	while read -r how why; do
 		start_own_server
 		rm -f family
-		hold_with_family a -t 3s
-		wait_until 5 is_renewed a 3000
+		hold_with_family a -t 4s
+		wait_until 5 is_renewed a 4000
 		case $how in
 		deleted) redis del a ;;
 		empty) kill_server && start_own_server ;;
@@ -167,9 +170,9 @@ lose_while_logging() {
 	end_commands
 	ended_with 76
 	refute grep -q TERM signals
-	lose_while_logging --on-lost ignore -q --max-run 7s --grace 200ms
+	lose_while_logging --on-lost ignore -q --max-run 7s --grace 2s
 	stays_true_for 1 has_line_count signals 1
-	# The command ignores SIGTERM, so it must be killed after --max-run, also although the lock is lost.
+	# The command ignores SIGTERM, so it must be killed after --max-run, also although the lock is lost. It logs SIGTERM before.
 	ended_with 76
 	file_has_line signals TERM
 	file_contains stderr 'the command ran for 7s'
@@ -211,7 +214,7 @@ owner_has_nothing() {
 	ended_with 0
 	rm ran
 	# At the end of its wait time the waiter asks the server once more who holds the lock.
-	hold_in_background b -t 3s
+	hold_in_background b -t 9s
 	wait_for_lock b -w 5s
 	freeze
 	takes_less_than 12 ended_with 69
@@ -226,7 +229,7 @@ owner_has_nothing() {
 	start_realtime_proxy
 	proxy drop-reply SUBSCRIBE
 	wait_for_lock a
-	faults_happened
+	wait_until 5 faults_happened
 	proxy blackhole on
 	end_commands
 	ended_with 0 "$holder"
@@ -248,6 +251,23 @@ owner_has_nothing() {
 	run -69 rlock run -n -t 1s a -- touch ran
 	assert_output --partial 'answers too slowly for this lease; give a longer one'
 	[ ! -e ran ]
+	wait_until 5 no_keys
+}
+
+@test "the late release of a grant whose replies were too slow does not release what the next attempt has acquired" {
+	start_proxy
+	proxy delay 2100
+	# The release that gives up the grant, and what follows on its connection, reach the server only at the end of this test.
+	proxy hold-request "$RELEASE" 1
+	in_background rlock run -t 6s -w 60s a -- run_until_ended
+	wait_until 40 faults_happened
+	proxy delay 0
+	wait_until 30 has_child "$PID" run_until_ended
+	proxy release
+	stays_true_for 0.5 is_held a
+	is_running "$PID"
+	end_commands
+	ended_with 0
 	wait_until 5 no_keys
 }
 
@@ -302,7 +322,7 @@ run_counted() {
 		run -1 rlock $verb a
 		for fault in "cut-before $RENEW" "drop-reply $RENEW" 'refuse on'; do
 			if [ "$verb" = stop ]; then
-				RLOCK_URL=unix://$SERVER_SOCKET hold_in_background a -t 3s
+				RLOCK_URL=unix://$SERVER_SOCKET hold_in_background a -t 4s
 			else
 				rlock lock --owner ci --lease 1m a
 			fi
@@ -391,10 +411,10 @@ break_with_lost_reply() {
 
 @test "a lock stays held by one hold when the replies to three renewals are lost" {
 	start_realtime_proxy
-	hold_and_listen a -t 4s
+	hold_and_listen a -t 7s
 	proxy drop-reply "$RENEW" 3
 	wait_until 5 faults_happened
-	wait_until 5 is_renewed a 4000
+	wait_until 5 is_renewed a 7000
 	[ "$(hold_count a)" = 1 ]
 	end_without_messages "$PID"
 }
@@ -405,7 +425,7 @@ break_with_lost_reply() {
 	run -0 rlock run a -- sh -c '
 		ask_redis "$CONTROL" drop-reply "$ACQUIRE" 2
 		ask_redis "$CONTROL" drop-reply "$RELEASE" 2
-		rlock run a -- ask_redis "$SERVER_SOCKET" hvals a
+		rlock run -w 20s a -- ask_redis "$SERVER_SOCKET" hvals a
 		ask_redis "$SERVER_SOCKET" hvals a
 		ask_redis "$CONTROL" state'
 	assert_output --regexp $'^ok\nok\n2\n1\n.* rules=0$'
@@ -444,6 +464,24 @@ break_with_lost_reply() {
 } >/dev/null
 
 # A write to a TCP connection that the other side has closed succeeds, unlike one to a unix socket.
+@test "a lock whose loss the last renewal shows after the end of the command is reported in one line, which says so" {
+	start_own_server
+	local holder
+	record_stderr rlock run -t 12s a -- run_until_ended
+	holder=$PID
+	wait_until 5 has_child "$holder" run_until_ended
+	wait_until 8 is_renewed a 12000
+	freeze
+	in_background ask_redis "$SERVER_SOCKET" del a
+	# The next renewal is sent.
+	pause_for 4.5
+	end_commands
+	wait_until 5 has_no_child "$holder" run_until_ended
+	unfreeze
+	ended_with 76 "$holder"
+	stderr_is_one_line '^rlock: a: lock lost before the command ended, noticed at '
+}
+
 @test "a lock that is lost together with its TCP connection is reported as lost as well" {
 	start_proxy tcp:127.0.0.1:0
 	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 1h a -- run_until_ended
@@ -456,12 +494,13 @@ break_with_lost_reply() {
 }
 
 @test "when a release was refused after it had kept the lock, its repetition after that time frees the lock and wakes a waiter" {
-	local verb request holder
+	local verb request holder held_ms
 	for verb in run wlock; do
 		rm -f ran end-commands
-		in_background rlock $verb --ttl 10m --at-least 4s a -- run_until_ended
+		in_background rlock $verb --ttl 10m --at-least 5s a -- run_until_ended
 		holder=$PID
 		wait_until 5 has_child "$holder" run_until_ended
+		held_ms=$(now_ms)
 		in_background rlock $verb a -- touch ran
 		wait_until 5 has_waiters a
 		record_requests
@@ -472,7 +511,7 @@ break_with_lost_reply() {
 		# The argument after the hold id is how long a release keeps the lock, in ms.
 		mapfile -t request < <(last_request 'string.match(request[5 + request[3]] or "", "^[1-9]%d*$")')
 		refute file_exists ran
-		pause_for 4.1
+		wait_until 6 eval '(($(now_ms) - held_ms >= 5100))'
 		redis "${request[@]}" >/dev/null
 		wait_until 10 file_exists ran
 		wait_until 5 no_keys
@@ -517,14 +556,20 @@ proxy_counts() {
 }
 
 @test "an undisturbed run makes two round trips, also with user, password and database" {
+	local url trips
 	start_own_server
 	rlock run -u "unix://$SERVER_SOCKET?db=2" warm -- true
 	redis acl setuser somebody on '>secret' '~*' '&*' +@all
 	start_realtime_proxy tcp:127.0.0.1:0
 	for url in "redis://127.0.0.1:$PROXY_PORT" "redis://somebody:secret@127.0.0.1:$PROXY_PORT/2"; do
-		proxy reset-count
-		run -0 rlock run -u "$url" --note there a -- true
-		assert_equal "$(proxy_counts writes_up)" 2
+		# A busy machine can disturb a run: a request that has no reply after a second is repeated.
+		for _ in 1 2 3; do
+			proxy reset-count
+			run -0 rlock run -u "$url" --note there a -- true
+			trips=$(proxy_counts writes_up)
+			[ "$trips" != 2 ] || break
+		done
+		assert_equal "$trips" 2
 		assert_equal "$(proxy_counts connections)" 1
 	done
 }
@@ -651,7 +696,7 @@ while True:
 
 @test "a server that closes connections after it has replied without TLS is not reported as a TLS port" {
 	start_realtime_proxy tcp:127.0.0.1:0
-	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 2s a -- sleep 60
+	record_stderr rlock run -u "redis://127.0.0.1:$PROXY_PORT" -t 4s a -- sleep 60
 	wait_until 5 is_held a
 	wait_until 5 has_child "$PID" sleep
 	proxy refuse on

@@ -36,7 +36,7 @@ only_counters() {
 @test "without a command the token alone is printed immediately; with a command it is not printed" {
 	run -0 rlock lock --fence a -- echo here
 	assert_output here
-	run -0 timeout 10 dash -c '
+	run -0 timeout 30 dash -c '
 		token=$(rlock lock --pid $$ --fence a 2>&1) || exit
 		echo "token $token"
 		rlock fair --pid $$ --fence a b
@@ -110,8 +110,8 @@ only_counters() {
 		run -71 bash -c "trap '' PIPE; exec 5<>pipe 6>pipe 5<&-; rlock $words; exit"
 		assert_one_line '^rlock: .*standard output'
 		only_counters a
-		no_rlock_runs
-		no_hold_files
+		wait_until 5 no_rlock_runs
+		wait_until 5 no_hold_files
 	done
 	run -0 bash -c 'rlock run -n --fence a -- sh -c "echo \$RLOCK_TOKEN >token" >&-; exit'
 	file_has_line token 4
@@ -122,7 +122,7 @@ only_counters() {
 	# Set the counter to 2^53 + 1, which a double cannot represent.
 	redis set 'redisson_lock_token:{a}' 9007199254740993 >/dev/null
 	proxy drop-reply "$ACQUIRE"
-	run -0 rlock run --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'
+	run -0 rlock run -w 20s --fence a -- sh -c 'echo $RLOCK_TOKEN; $REDIS get "redisson_lock_token:{a}"; $REDIS hvals a'
 	assert_equal "$(xargs <<<"$output")" '9007199254740994 9007199254740994 1'
 	faults_happened
 	only_counters a

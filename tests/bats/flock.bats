@@ -16,10 +16,10 @@ on_other_machine() {
 	env -u RLOCK_HELD RLOCK_RUNTIME_DIR="$PWD/there" "$@"
 }
 
-# hold_path NAME [OPTION...]: `rlock flock` holds the lock of the path until end_commands. Sets PID.
+# hold_path NAME [OPTION...]: `rlock flock` holds the lock of the path until end_commands. Sets PID. Returns when the command runs.
 hold_path() {
 	in_background rlock flock "${@:2}" "$1" run_until_ended
-	wait_until 10 is_held "$(realpath -m "$1")"
+	wait_until 10 has_child "$PID" run_until_ended
 }
 
 # says STATUS STDOUT STDERR COMMAND [ARG...]: COMMAND must exit with STATUS, and print STDOUT and STDERR.
@@ -147,6 +147,13 @@ says() {
 	says 0 in '' rlock flock a rlock flock -n a echo in
 	run -64 rlock flock -s a rlock flock -n a true
 	assert_output --partial deadlock
+}
+
+@test "rlock stop ends the command of flock, which exits with 124" {
+	hold_path a
+	run -0 rlock stop "$(realpath -m a)"
+	ended_with 124
+	is_free "$(realpath -m a)"
 }
 
 @test "hundreds of random command lines and scripts do the same with rlock flock and with the machine's flock" {

@@ -43,6 +43,49 @@ script() {
 	script 'flock -n --fd 8 redis-cli -s "$SERVER_SOCKET" exists "$PWD/f" 8>f; soon_free' '1'
 }
 
+@test "with --fd a command that cannot be run is refused before the lock is acquired or released" {
+	: >data
+	script 'exec 8<>f 2>stderr; flock --fd 8 ./nothere; echo $?; held; flock --fd 8 ./data; echo $?; held
+		flock 8; held; flock -u --fd 8 nothere; echo $?; held' '127 0 126 0 1 127 1'
+	run -0 cat stderr
+	assert_line --index 0 "rlock: $FILE: ./nothere: command not found"
+	assert_line --index 1 --regexp "^rlock: $FILE: cannot run ./data: Permission denied"
+	run -127 sh -c 'rlock flock -n --fd 8 "touch ran" 8<>f'
+	assert_output --partial "; try: rlock flock -n --fd 8 -c 'touch ran'"
+}
+
+@test "with --fd signals sent to rlock reach the command, once each, and rlock ends after it, with its status" {
+	local signal
+	in_background bash -c '. ./functions; exec 8<>f; flock --fd 8 sh -c "echo \$PPID >flock; exec log_signals"; echo $?; held' >status
+	wait_until 20 file_has_line signals ready
+	for signal in ALRM WINCH USR2 USR1 HUP INT QUIT TERM; do
+		kill -s "$signal" "$(<flock)"
+		wait_until 5 file_has_line signals "$signal"
+	done
+	is_running "$(<flock)"
+	end_commands
+	ended_with 0
+	assert_equal "$(grep -v CONT signals)" $'ready\nALRM\nWINCH\nUSR2\nUSR1\nHUP\nINT\nQUIT\nTERM'
+	assert_equal "$(<status)" $'0\n1'
+	for signal in HUP INT QUIT TERM; do
+		rm flock
+		in_background bash -c '. ./functions; exec 8<>f; flock $1 --fd 8 sh -c "echo \$PPID >flock; exec sleep 60"; exit $?' bash \
+			"$([ "$signal" = HUP ] && echo -u)"
+		wait_until 10 test -s flock
+		kill -s "$signal" "$(<flock)"
+		takes_less_than 15 ended_with $((128 + $(kill -l "$signal")))
+	done
+}
+
+@test "with --fd SIGTERM to rlock ends a stopped command, too" {
+	in_background bash -c '. ./functions; exec 8<>f; flock --fd 8 sh -c "echo \$PPID \$\$ >flock; exec sleep 60"; exit $?'
+	wait_until 10 test -s flock
+	kill -s STOP "$(cut -d ' ' -f 2 flock)"
+	wait_until 5 is_stopped "$(cut -d ' ' -f 2 flock)"
+	kill -s TERM "$(cut -d ' ' -f 1 flock)"
+	takes_less_than 8 ended_with 143
+}
+
 # ---- how it is released ----
 
 @test "the lock is released when its process closes the descriptor, though others have a copy, or is killed" {
@@ -126,7 +169,7 @@ script() {
 }
 
 @test "when the lock is lost, its process gets SIGTERM" {
-	echo 'ttl = 3s' >conf
+	echo 'ttl = 9s' >conf
 	in_background env RLOCK_CONFIG="$PWD/conf" bash -c '. ./functions; exec 9>f; flock 9; touch has; run_until_ended'
 	wait_until 10 file_exists has
 	redis del "$FILE"

@@ -52,7 +52,7 @@ has_priority() {
 		# The renewer raises its priority, if the user has given it none that is higher.
 		wait_until 10 eval 'ps -o cls= -p "$RENEWER" | grep -q RR'
 		end_commands
-		wait_until 5 eval 'proxy state | grep -q held=1'
+		wait_until 5 eval 'proxy state | grep -q "held=[1-9]"'
 		has_priority "$RENEWER" "$priority" || fail "$(ps -o pid,stat,cls,rtprio,ni,args -p "$RENEWER,$PID")"
 		proxy pass
 		ended_with 0

@@ -9,29 +9,32 @@ load ../lib/proxying
 
 @test "a holder renews and releases its lock although the server accepts no new connection and has another password" {
 	start_own_server
-	hold_with_pids a -t 3s
+	hold_with_pids a -t 15s
 	redis config set requirepass new >/dev/null
 	mv "$SERVER_SOCKET" moved
-	stays_true_for 3.5 is_running "$COMMAND"
+	SERVER_SOCKET=$PWD/moved
+	export REDISCLI_AUTH=new
+	await_renewal a 15000
+	is_running "$COMMAND"
 	end_commands
 	ended_with 0
 	stderr_is_empty
-	assert_equal "$(REDISCLI_AUTH=new ask_redis ./moved dbsize)" 0
+	no_keys
 }
 
 @test "a holder has one connection, the same one from the grant to the release" {
 	local first
-	hold_with_pids a -t 3s
+	# A renewal that the server does not answer within a ninth of the lease is repeated by another connection.
+	hold_with_pids a -t 9s
 	first=$(clients)
 	has_clients 1
-	for _ in 1 2 3; do
-		wait_until 10 ttl_is_below a 2500
-		wait_until 10 is_renewed a 3000
+	for _ in 1 2; do
+		await_renewal a 9000
 	done
 	assert_equal "$(clients)" "$first"
 	end_commands
 	ended_with 0
-	has_clients 0
+	wait_until 5 has_clients 0
 }
 
 @test "a signal during a renewal interrupts neither the renewal nor the connection" {
@@ -59,7 +62,7 @@ load ../lib/proxying
 	for verb in lock fair; do
 		rm -f command-pid end-commands
 		rlock "$verb" --owner other -l 30s a
-		in_background rlock "$verb" -t 3s a -- sh -c "$REPORT_PID_AND_RUN"
+		in_background rlock "$verb" a -- sh -c "$REPORT_PID_AND_RUN"
 		wait_until 5 has_clients 2
 		stays_true_for 0.5 has_clients 2
 		rlock unlock --owner other a

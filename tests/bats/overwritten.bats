@@ -12,7 +12,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	local key name pids=() pid
 	for key in run fair read 'rlock_holds:{write}'; do
 		name=${key#rlock_holds:\{} name=${name%\}}
-		in_background sh -c 'exec "$@" 2>"stderr-$0"' "$name" rlock "$name" -t 3s "$name" -- run_until_ended
+		in_background sh -c 'exec "$@" 2>"stderr-$0"' "$name" rlock "$name" -t 9s "$name" -- run_until_ended
 		pids+=("$PID")
 		wait_until 10 is_held "$name"
 		redis set "$key" text >/dev/null

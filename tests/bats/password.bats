@@ -153,7 +153,7 @@ make_user() {
 	make_user
 	# Do this twice: in the second round the server knows the scripts.
 	for _ in 1 2; do
-		for option in -n '-w 2s --db 3' '--at-least 20s'; do
+		for option in -n '-w 20s --db 3' '--at-least 20s'; do
 			# shellcheck disable=SC2086
 			run rlock run $option -u "redis://ci:$WRONG@$PLACE" a b -- touch ran
 			assert_refused 77 password
@@ -242,6 +242,40 @@ shows_no_secret() {
 	printf 'url = unix://%s redis://ci:%s@%s\n' "$PWD/none" "$SECRET" "$PLACE" >rlock.conf
 	run -69 env -u RLOCK_URL rlock check --config rlock.conf
 	assert_output --regexp "unix://$PWD/none redis://ci:\*+@$PLACE, from "
+	refute_output --partial "$SECRET"
+}
+
+@test "flock's messages about a wrong line contain no password" {
+	local line
+	while read -r line; do
+		# shellcheck disable=SC2086
+		run -64 rlock flock $line
+		assert_line --index 0 --partial '***'
+		refute_output --partial "$SECRET"
+	done <<-END
+		--url=redis://ci:$SECRET@h:1 a touch ran
+		-n --password=$SECRET a touch ran
+		-u redis://ci:$SECRET@h:1
+		-u $SECRET@h
+		-w redis://ci:$SECRET@h:1 a touch ran
+		-E redis://ci:$SECRET@h:1 a touch ran
+	END
+	assert [ ! -e ran ]
+}
+
+@test "a variable or an option with a password in COMMAND is not shown when the command is not found" {
+	local line
+	run -127 rlock run a -- "REDISCLI_AUTH=$SECRET x" redis-cli ping
+	assert_output --regexp ": 'REDISCLI_AUTH=\*+': command not found: .*; try: rlock run a -- sh -c 'REDISCLI_AUTH=\*+ redis-cli ping'\$"
+	for line in "REDISCLI_AUTH=$SECRET true" "redis-cli --pass $SECRET ping" "redis-cli -a $SECRET" "true; PGPASSWORD='x $SECRET' psql"; do
+		run -127 rlock run a -- "$line"
+		assert_output --partial '***'
+		refute_output --partial "$SECRET"
+	done
+	mkdir "TOKEN=$SECRET"
+	run -126 rlock run a -- "./TOKEN=$SECRET"
+	refute_output --partial "$SECRET"
+	run -64 rlock run "REDISCLI_AUTH=$SECRET" a -- true
 	refute_output --partial "$SECRET"
 }
 

@@ -63,9 +63,11 @@ has_hanging() {
 	[ "$(pgrep -cf "$NAP_COMMAND")" = "$1" ]
 }
 
-# has_children PID COUNT: whether the process has COUNT children, zombies included.
-has_children() {
-	[ "$(pgrep -cP "$1")" = "$2" ]
+# has_only_command PID: whether that rlock and its renewer have no other child than the command, not even a zombie. rlock may have
+# replaced the renewer.
+has_only_command() {
+	find_children_of_rlock "$1"
+	[ ${#CHILDREN[@]} = $((${#RENEWERS[@]} + 1)) ]
 }
 
 # ---- the password ----
@@ -197,7 +199,7 @@ has_children() {
 @test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
 	# The program "maybe" records each call, and fails while the file "away" exists. The server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 6s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
+	in_background sh -c 'exec rlock run -t 9s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
@@ -205,9 +207,11 @@ has_children() {
 	echo expired >token-now
 	rm away
 	wait_until 10 has_calls 4
+	# No renewal can succeed yet.
+	redis pexpire a 7000 >/dev/null
 	rotate second-t0ken
-	is_renewed_by_another 6000
-	wait_until 5 has_children "$(renewer_of "$PID")" 1
+	wait_until 10 ttl_is_above a 7000
+	wait_until 5 has_only_command "$PID"
 	: >away
 	close_connections
 	ended_with 76
@@ -216,9 +220,9 @@ has_children() {
 }
 
 @test "renewals and release of a lock without a command use the current password, also with a relative path" {
-	run -0 rlock lock -t 3s --password-file token-now --pid $$ a
+	run -0 rlock lock -t 9s --password-file token-now --pid $$ a
 	rotate second-t0ken
-	is_renewed_by_another 3000
+	is_renewed_by_another 9000
 	rotate third-t0ken
 	close_connections
 	run -0 rlock unlock --password-file token-now --pid $$ a
@@ -226,27 +230,27 @@ has_children() {
 }
 
 @test "a password file that is missing, empty or untrusted leaves the last password in use" {
-	hold_in_background a -t 3s --password-file token-now
+	hold_in_background a -t 6s --password-file token-now
 	rm token-now
-	is_renewed_by_another 3000
+	is_renewed_by_another 6000
 	: >token-now
-	is_renewed_by_another 3000
+	is_renewed_by_another 6000
 	echo wr0ng-t0ken >token-now
 	chmod 622 token-now
-	is_renewed_by_another 3000
+	is_renewed_by_another 6000
 	rm token-now
 	mkfifo token-now
-	is_renewed_by_another 3000
+	is_renewed_by_another 6000
 	# The helper that has read the file must have ended.
-	wait_until 5 has_children "$(renewer_of "$PID")" 1
+	wait_until 5 has_only_command "$PID"
 	end_commands
 	ended_with 0
 	no_keys
 }
 
 @test "a pipe is read once, and its password is used for all connections" {
-	in_background bash -c 'exec rlock run -t 3s --password-file <(cat token-now) a -- run_until_ended'
+	in_background bash -c 'exec rlock run -t 9s --password-file <(cat token-now) a -- run_until_ended'
 	wait_until 5 has_child "$PID" run_until_ended
 	rm token-now
-	is_renewed_by_another 3000
+	is_renewed_by_another 9000
 }

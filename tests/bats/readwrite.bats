@@ -41,7 +41,8 @@ is_refused() {
 	finish_contenders w
 	wait_until 5 have_entered r2 r3
 	finish_contenders r2 r3
-	no_keys
+	# Poll: if a reader has waited for 2 s, others leave it its turn for a second.
+	wait_until 5 no_keys
 }
 
 # ---- Java ----

@@ -38,7 +38,7 @@ users_may_all() {
 @test "the verbs that acquire, and stop, exit with 69 when the server has too few replicas, whatever user asks" {
 	local url
 	users_may_all
-	hold_in_background held
+	hold_in_background held -t 10m
 	redis config set min-replicas-to-write 1 >/dev/null
 	each_is 69 '^rlock: a: denied by the server: too few of its replicas are connected; .*: NOREPLICAS ' "${URLS[@]}"
 	for url in "${URLS[@]}"; do
@@ -68,7 +68,7 @@ users_may_all() {
 	on_free_port choose_port start_own_server --port @PORT@ --bind 127.0.0.1 --dir "$PWD/data"
 	redis config set save '3600 1' >/dev/null
 	users_may_all
-	hold_in_background held
+	hold_in_background held -t 10m
 	rmdir data
 	redis bgsave >/dev/null
 	wait_until 10 has_failed_to_save

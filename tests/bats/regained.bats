@@ -43,7 +43,7 @@ lose() {
 
 @test "after the renewer was killed rlock acquires the lock again, with its note, on a server that lost it; stop and --remember work" {
 	local field record number
-	record_stderr rlock run "${MAJORITY[@]}" -t 3s --note nightly --remember 1h a -- run_until_ended
+	record_stderr rlock run "${MAJORITY[@]}" -t 6s --grace 300ms --note nightly --remember 1h a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	field=$(field_on 1 a)
 	record=$(record_on 1 a)
@@ -74,14 +74,14 @@ lose() {
 		fields=(other:1 1)
 		[ "$verb" != write ] || fields=(mode write other:1:write 1)
 		on_each redis hset "$verb" "${fields[@]}" >/dev/null
-		on_each redis pexpire "$verb" 6000 >/dev/null
+		on_each redis pexpire "$verb" 9000 >/dev/null
 		in_background rlock "$verb" "${MAJORITY[@]}" -t 9s --remember 1h "$verb" -- run_until_ended
 	done
 	wait_until 5 on 2 has_waiters run
 	wait_until 5 on 2 has_waiters write
 	wait_until 5 on 2 has_queue_length fair 1
 	freeze_server 2
-	for verb in run fair write; do wait_until 10 has_owner_other_than 1 "$verb" other:1; done
+	for verb in run fair write; do wait_until 15 has_owner_other_than 1 "$verb" other:1; done
 	thaw_server 2
 	for verb in run fair write; do wait_until 10 has_owner_other_than 2 "$verb" other:1; done
 	end_commands
@@ -135,7 +135,7 @@ lose() {
 # WAITERS wait.
 regains_beside() {
 	local field holder number
-	record_stderr rlock "$1" "${MAJORITY[@]}" -t 6s a -- run_until_ended
+	record_stderr rlock "$1" "${MAJORITY[@]}" -t 6s --grace 300ms a -- run_until_ended
 	holder=$PID
 	wait_until 5 has_child "$holder" run_until_ended
 	field=$(field_on 1 a | grep -v '^mode$')
@@ -188,7 +188,8 @@ has_waiting() {
 
 @test "a nested call for several names, one of them re-entered, acquires all of them again on a server that lost them" {
 	local outer inner
-	in_background rlock run "${MAJORITY[@]}" -t 6s outer -- rlock run "${MAJORITY[@]}" -t 6s outer inner -- run_until_ended
+	in_background rlock run "${MAJORITY[@]}" -t 6s --grace 300ms outer -- \
+		rlock run "${MAJORITY[@]}" -t 6s --grace 300ms outer inner -- run_until_ended
 	wait_until 5 on_each is_held inner
 	outer=$(field_on 1 outer)
 	inner=$(field_on 1 inner)
@@ -204,7 +205,7 @@ has_waiting() {
 @test "a nested call that begins after a server lost the lock holds it there next to the outer call, which acquires it again" {
 	local field
 	# shellcheck disable=SC2016
-	in_background rlock run "${MAJORITY[@]}" -t 6s a -- bash -c '
+	in_background rlock run "${MAJORITY[@]}" -t 6s --grace 300ms a -- bash -c '
 		redis-cli -s "$BATS_FILE_TMPDIR/3/server/redis.sock" flushall >/dev/null
 		exec rlock run "$@" -t 9s a -- run_until_ended' bash "${MAJORITY[@]}"
 	wait_until 5 on 1 is_held a
@@ -218,11 +219,11 @@ has_waiting() {
 
 @test "a write lock and a read lock inside it are both acquired again on a server that lost them, whichever is renewed first" {
 	local first second
-	for first in 9s 3s; do
-		[ "$first" = 3s ] && second=9s || second=3s
+	for first in 9s 6s; do
+		[ "$first" = 6s ] && second=9s || second=6s
 		rm -f "$BATS_TEST_TMPDIR/end-commands"
-		in_background rlock write "${MAJORITY[@]}" -t "$first" a -- \
-			rlock read "${MAJORITY[@]}" -t "$second" a -- run_until_ended
+		in_background rlock write "${MAJORITY[@]}" -t "$first" --grace 300ms a -- \
+			rlock read "${MAJORITY[@]}" -t "$second" --grace 300ms a -- run_until_ended
 		wait_until 5 on_each redis_says 3 hlen a
 		lose 2
 		wait_until 15 on 2 redis_says 3 hlen a

@@ -106,7 +106,7 @@ says_last() {
 	run -64 rlock lock --owner job --lease 60s --remember 1h nightly
 	assert_one_line '--remember .*--owner; give it to rlock unlock'
 	rm end-commands
-	hold_in_background nightly -t 3s --remember 1h --at-least 1h
+	hold_in_background nightly -t 9s --remember 1h --at-least 1h
 	run -6 rlock run --at-least 500ms --remember 1h --note kept at-least -- sh -c 'exit 6'
 	run -0 rlock stop nightly
 	says_last nightly ".* ago: its command was ended by signal 15: stopped by [^ ]+@$(uname -n)"

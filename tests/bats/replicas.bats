@@ -43,7 +43,7 @@ is_empty() {
 
 @test "a waiter retries until there are enough replicas, or exits with 69 when its wait time is over" {
 	kill -STOP "$REPLICA"
-	run -69 rlock run -w 1s --replicas 1 a -- touch entered
+	run -69 rlock run -w 3s --replicas 1 a -- touch entered
 	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time; start replicas, or lower --replicas$'
 	is_empty
 	in_background rlock run -w 60s --replicas 1 a -- touch entered
@@ -56,12 +56,14 @@ is_empty() {
 }
 
 @test "a replica may be down for less than the lease; after that the command is terminated, 76" {
-	in_background rlock run -t 9s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	in_background rlock run -t 12s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
+	# A renewal is due when 8 s are left, and the lock would be lost 4 s after that.
+	SERVER_SOCKET=$PWD/one/redis.sock wait_until 10 ttl_is_below a 9600
 	kill -STOP "$REPLICA"
 	stays_true_for 2.5 is_running "$PID"
 	kill -CONT "$REPLICA"
-	stays_true_for 6 is_running "$PID"
+	stays_true_for 4 is_running "$PID"
 	kill -STOP "$REPLICA"
 	ended_with 76 "$PID"
 	is_gone "$(<inner)"
@@ -109,7 +111,10 @@ is_empty() {
 	kill -STOP "$PID" "${CHILDREN[@]}"
 	proxy release
 	proxy cut
-	kill -CONT "$PID" "${CHILDREN[@]}"
+	# Let the renewer go first: rlock would replace one that is late, and the test would show nothing.
+	kill -CONT "${CHILDREN[@]}"
+	wait_until 10 is_gone "${CHILDREN[0]}"
+	kill -CONT "$PID"
 	ended_with 69
 	assert [ ! -e begun ]
 	wait_until 5 is_empty
@@ -117,16 +122,16 @@ is_empty() {
 
 @test "a holder whose master becomes a replica keeps its lock at the new master, where a waiter acquires it later" {
 	local holder
-	record_stderr rlock run -t 4s a -- run_until_ended
+	record_stderr rlock run -t 12s a -- run_until_ended
 	holder=$PID
 	wait_until 5 is_held_at two a
-	in_background rlock run -w 20s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
+	in_background rlock run -w 60s a -- sh -c 'ask_redis two/redis.sock exists a >waiter-saw'
 	wait_until 5 eval '[ "$(redis_at one pubsub numsub "redisson_lock__channel:{a}" | tail -n 1)" = 1 ]'
 	# Connections to the old master stay open.
 	promote_replica
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
-	redis_at two pexpire a 3000 >/dev/null
-	SERVER_SOCKET=$PWD/two/redis.sock wait_until 5 is_renewed a 4000
+	redis_at two pexpire a 9000 >/dev/null
+	SERVER_SOCKET=$PWD/two/redis.sock wait_until 10 is_renewed a 12000
 	end_commands
 	ended_with 0 "$holder"
 	stderr_is_empty

@@ -38,6 +38,7 @@ count_of_ci() {
 	for verb in $KINDS; do
 		rlock "$(lock_verb "$verb")" --owner ci --lease 1s "$verb"
 		in_background rlock "$verb" --owner ci -t 9s "$verb" -- run_until_ended
+		wait_until 5 has_child "$PID" run_until_ended
 	done
 	pause_for 1.5
 	for verb in $KINDS; do
@@ -51,8 +52,8 @@ count_of_ci() {
 @test "run --owner acquires and renews the lock if ID does not hold it, and waits for another holder" {
 	local verb
 	for verb in $KINDS; do
-		run -0 rlock "$verb" --owner ci -t 3s a -- sh -c "wait_until_true '[ \"\$($REDIS pttl a)\" -lt 2500 ]' &&
-			wait_until_true '[ \"\$($REDIS pttl a)\" -gt 2500 ]' && $REDIS hvals a"
+		run -0 rlock "$verb" --owner ci -t 6s a -- sh -c "wait_until_true '[ \"\$($REDIS pttl a)\" -lt 5000 ]' &&
+			wait_until_true '[ \"\$($REDIS pttl a)\" -gt 5000 ]' && $REDIS hvals a"
 		assert_line 1
 		no_keys
 	done
@@ -93,11 +94,11 @@ count_of_ci() {
 	local verb
 	for verb in $KINDS; do
 		rlock "$(lock_verb "$verb")" --owner ci --lease 1m "$verb"
-		in_background rlock "$verb" --owner ci -t 2s "$verb" -- run_until_ended
+		in_background rlock "$verb" --owner ci -t 5s "$verb" -- run_until_ended
 		wait_until 5 has_child "$PID" run_until_ended
 		kill_whole "$PID"
 	done
-	pause_for 2.2
+	pause_for 5.2
 	for verb in $KINDS; do
 		ttl_is_above "$verb" 30000
 		run -0 rlock unlock --owner ci "$verb"
@@ -164,7 +165,7 @@ count_of_ci() {
 }
 
 @test "run --owner accepts --lease, --note and --remember" {
-	run -0 rlock run --owner ci --lease 5s --note 'deploy step' --remember 1m a -- rlock status a
+	run -0 rlock run --owner ci --lease 20s --note 'deploy step' --remember 1m a -- rlock status a
 	assert_output --partial 'deploy step'
 	run -1 rlock status a
 	assert_output --partial 'deploy step'

@@ -79,7 +79,7 @@ load ../lib/inspecting
 }
 
 @test "a dead holder's permit is free again when its lease ends, or, for Java's permit, 5 s after its deadline" {
-	start_holder h sem --permits 2 -t 9s a
+	start_holder h sem --permits 2 -t 12s a
 	kill_contender h
 	# Add a permit of Redisson's whose deadline is now. It must be kept for 5 s more, since the clock of Redisson's client may
 	# be behind.
@@ -224,7 +224,7 @@ gets() {
 }
 
 @test "a release without the right to increment the counter changes nothing, and the permits are free when the lease ends" {
-	rlock sem --permits 3 --take 2 --owner job --lease 3s a
+	rlock sem --permits 3 --take 2 --owner job --lease 6s a
 	redis acl setuser default -incrby >/dev/null
 	run rlock unlock --owner job a
 	redis acl setuser default +incrby >/dev/null
@@ -232,7 +232,7 @@ gets() {
 	assert_one_line '^rlock: a: .*it needs the ACL rule \+incrby'
 	has_held_permits a 2
 	has_free_permits a 1
-	run -0 rlock sem -w 10s --permits 3 --take 3 a -- true
+	run -0 rlock sem -w 20s --permits 3 --take 3 a -- true
 	has_all_permits a 3
 }
 

@@ -28,6 +28,8 @@ setup() {
 
 teardown() {
 	local number password
+	find_server 1
+	kill -CONT "$PID_OF_SERVER"
 	thaw_sentinels
 	REDISCLI_AUTH=MASTER redis config set requirepass '' >/dev/null 2>&1
 	for number in 1 2 3; do
@@ -66,9 +68,9 @@ server_at() {
 }
 
 # refused STATUS URL TEXT: a call with -n must exit with STATUS and one line with TEXT. It makes a second attempt, which must fail
-# as well.
+# as well. Where a sentinel is frozen, PATIENCE is how long rlock waits for it.
 refused() {
-	run rlock run -n --connect-timeout 1s -u "$2" a -- touch begun
+	run rlock run -n --connect-timeout "${PATIENCE-8s}" -u "$2" a -- touch begun
 	assert [ "$status" = "$1" ]
 	assert_one_line "^rlock: a: $3\$"
 	assert [ ! -e begun ]
@@ -83,10 +85,10 @@ refused() {
 	assert_line --regexp '^BAD +server +no sentinel names the master of nosuch'
 	refute_line --regexp '^[a-zA-Z]+ +(latency|clock|rights) '
 	freeze_sentinels 3
-	run -0 rlock check --connect-timeout 1s
+	run -0 rlock check --connect-timeout 3s
 	assert_line --regexp '^note +sentinels +2 of 3 answered'
 	freeze_sentinels 2
-	run -69 rlock check --connect-timeout 1s
+	run -69 rlock check --connect-timeout 3s
 	assert_line --regexp '^BAD +sentinels +1 of 3 answered'
 }
 
@@ -147,15 +149,18 @@ refused() {
 	printf 'SECRET\n' >password
 	chmod 600 password
 	for number in 1 2 3; do ask_sentinel "$number" acl setuser default '>SECRET'; done
-	in_background rlock run -t 4s --sentinel-password-file password a -- run_until_ended
-	wait_until 5 is_held a
+	in_background rlock run -t 12s --sentinel-password-file password a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	printf 'OTHER\n' >password
 	for number in 1 2 3; do
 		REDISCLI_AUTH=SECRET ask_sentinel "$number" acl setuser default resetpass '>OTHER'
 	done
-	stays_true_for 6 is_running "$PID"
+	# Shorten the TTL, so that the next renewal can be recognised by it.
+	redis_says 1 pexpire a 10000
+	wait_until 10 is_renewed a 12000
 	printf 'WRONG\n' >password
-	stays_true_for 2 is_running "$PID"
+	# A renewal is due within this time.
+	stays_true_for 4.5 is_running "$PID"
 	run -77 rlock run -n --sentinel-password-file password b -- true
 	end_commands
 	ended_with 0
@@ -195,7 +200,7 @@ refused() {
 	takes_less_than 4 rlock run a -- true
 	takes_less_than 4 rlock run -u "redis+sentinel://$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 3
-	run -69 rlock run -n --connect-timeout 2s a -- touch begun
+	run -69 rlock run -n --connect-timeout 3s a -- touch begun
 	assert_one_line '^rlock: a: 1 of 3 sentinels names the master; a grant needs the majority of them: no answer from .*$'
 	freeze_sentinels 2
 	run -69 rlock run -n --connect-timeout 0.4s a -- touch begun
@@ -214,10 +219,23 @@ refused() {
 	proxy far 350
 	freeze_sentinels 1
 	freeze_sentinels 3
-	run -69 rlock run -n -t 60s --connect-timeout 2s --sentinel-map "127.0.0.1:$(port_of 1)=127.0.0.1:$PROXY_PORT" a -- touch begun
+	run -69 rlock run -n -t 60s --connect-timeout 3s --sentinel-map "127.0.0.1:$(port_of 1)=127.0.0.1:$PROXY_PORT" a -- touch begun
 	assert_one_line '^rlock: a: 1 of 3 sentinels names the master; a grant needs the majority of them: no answer from .*$'
 	assert [ ! -e begun ]
 	is_free a
+}
+
+@test "a waiter that is granted the lock while no sentinel answers leaves no hold when its wait ends" {
+	hold_by_foreign_client a
+	in_background rlock run -w 8s --connect-timeout 1s -t 60s a -- touch begun
+	wait_until 10 has_waiters a
+	# What the sentinels have answered confirms replies for one second.
+	pause_for 1.2
+	freeze_sentinels 1 2 3
+	release_by_foreign_client a
+	ended_with 69
+	is_free a
+	refute file_exists begun
 }
 
 @test "rlock reads locks at the master of the latest epoch, and acquires none before most sentinels name that master" {
@@ -227,9 +245,10 @@ refused() {
 	wait_until 10 rlock status a
 	release_by_foreign_client a
 	on 2 release_by_foreign_client a
-	# Two sentinels that agree are enough when the third is late. So one of these two is slower than the third.
+	# A third sentinel that answers after the two that agree does not count, and the lock is rightly granted. So delay one of the two
+	# by more than a busy machine delays the third.
 	start_proxy_between tcp:127.0.0.1:0 "tcp:${SENTINELS%%,*}"
-	proxy delay 700
+	proxy delay 2000
 	export RLOCK_URL=redis+sentinel://${LISTENED#tcp:},${SENTINELS#*,}/$SERVICE
 	# Set a short lease: on a slow machine the lock of the call that is refused below can stay until its lease ends.
 	echo 'ttl = 3s' >conf
@@ -275,9 +294,9 @@ check_finds() {
 	# On a busy machine the sentinel that names the other master may answer long before the others.
 	wait_until 20 check_finds "^note +sentinels +3 of 3 answered, but only 2 name the master: it is $(server_at 2)\$"
 	freeze_sentinels 3
-	refused 69 "$RLOCK_URL" "$disagree"
+	PATIENCE=3s refused 69 "$RLOCK_URL" "$disagree"
 	freeze_sentinels 1
-	run -0 rlock run -u "$(sentinels_url 1 2)" --connect-timeout 1s a -- ask_redis "$(socket_of 2)" exists a
+	run -0 rlock run -w 20s -u "$(sentinels_url 1 2)" --connect-timeout 1s a -- ask_redis "$(socket_of 2)" exists a
 	assert_output 1
 }
 
@@ -302,7 +321,7 @@ has_reached() {
 		ended_with 69
 		refute file_exists begun
 		wait_until 5 on 1 is_free a
-		on 2 is_free a
+		wait_until 5 on 2 is_free a
 		[ "$REACHED" != 21 ] || break
 	done
 	assert_equal "$REACHED" 21
@@ -340,15 +359,18 @@ start_callers() {
 }
 
 @test "a lock is renewed while the sentinels disagree" {
-	in_background rlock run -t 3s a -- run_until_ended
-	wait_until 5 is_held a
+	in_background rlock run -t 9s a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	# First sentinel 1 disagrees, then sentinel 2. rlock sorts the sentinels of the URL, so either can be the one that it asks first.
 	set_master_at 1 2
-	stays_true_for 2 is_held a
+	# Shorten the TTL, so that the next renewal can be recognised by it.
+	redis_says 1 pexpire a 8000
+	wait_until 8 is_renewed a 9000
 	set_master_at 1 1
 	set_master_at 2 2
 	freeze_sentinels 3
-	stays_true_for 2 is_held a
+	redis_says 1 pexpire a 8000
+	wait_until 8 is_renewed a 9000
 	is_running "$PID"
 	end_commands
 	ended_with 0
@@ -372,7 +394,7 @@ has_run_for() {
 @test "a server of several that lost the lock grants it again only when most of its sentinels name that server" {
 	start_sockets x y
 	in_background rlock run --quorum majority -t 6s -u "$RLOCK_URL unix://$PWD/x unix://$PWD/y" a -- run_until_ended
-	wait_until 5 is_held a
+	wait_until 5 has_child "$PID" run_until_ended
 	set_master_at 2 2
 	freeze_sentinels 3
 	redis flushall >/dev/null
@@ -392,7 +414,7 @@ has_run_for() {
 	set_master_at 2 1
 	run -0 rlock run -u "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" a -- true
 	freeze_sentinels 2
-	refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" \
+	PATIENCE=3s refused 69 "redis+sentinel://127.1:$port,$(cut -d , -f 1-2 <<<"$SENTINELS")/$SERVICE" \
 		'1 of 3 sentinels names the master; a grant needs the majority of them: .*'
 }
 
@@ -415,27 +437,30 @@ has_run_for() {
 }
 
 @test "a lock is renewed with one sentinel of three, and stays held while all are down for less than its lease" {
-	in_background rlock run -w 20s -t 9s --connect-timeout 0.5s a -- run_until_ended
-	wait_until 5 is_held a
+	in_background rlock run -w 20s -t 15s --connect-timeout 0.5s a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
 	freeze_sentinels 1 3
 	# A renewal is due within this time.
-	stays_true_for 3.5 is_running "$PID"
-	wait_until 5 is_renewed a 9000
+	stays_true_for 5.5 is_running "$PID"
+	wait_until 5 is_renewed a 15000
 	freeze_sentinels 2
-	stays_true_for 3.5 is_running "$PID"
+	# The renewal was due when the TTL was 10 s. Leave a busy machine much of the time until the command is terminated.
+	wait_until 8 ttl_is_below a 9500
+	is_running "$PID"
 	thaw_sentinels
-	wait_until 12 is_renewed a 9000
+	wait_until 12 is_renewed a 15000
 	freeze_sentinels 1 2 3
 	ended_with 76
 }
 
 @test "a holder leaves the queue of a server that most sentinels do not confirm, although a quorum without it grants the lock" {
 	local number urls
-	urls="$RLOCK_URL unix://$(socket_of 2) unix://$(socket_of 3)"
+	start_proxy_between "unix:$PWD/proxy.sock" "unix:$(socket_of 3)"
+	urls="$RLOCK_URL unix://$(socket_of 2) unix://$PWD/proxy.sock"
 	# A server that has run for a shorter time than the lease does not count.
-	wait_until 20 is_older 3 4
+	wait_until 30 is_older 3 13
 	for number in 1 2 3; do on "$number" redis hset a other:1 1 >/dev/null; done
-	in_background rlock run --quorum majority -t 3s -w 20s -u "$urls" a -- run_until_ended
+	in_background rlock run --quorum majority -t 12s -w 60s -u "$urls" a -- run_until_ended
 	for number in 1 2 3; do wait_until 5 on "$number" has_waiters a; done
 	freeze_sentinels 2 3
 	# rlock uses the sentinels' last replies for a second.
@@ -443,15 +468,20 @@ has_run_for() {
 	# Let the holder on the first server be new. A new holder can be one without a quorum, so rlock tries there once more.
 	redis hset 'rlock_holds:{a}' 0123456789abcdef0123456789abcdef "other:1 $(($(server_ms) + 60000)) $(($(server_ms) + 60000)) - - x" \
 		>/dev/null
+	# rlock waits for the reply of the first server for as long as for those of a quorum.
+	proxy delay 1500
+	# Connections that rlock has keep their rights, but it can open no other one.
+	redis config set requirepass MASTER >/dev/null
 	for number in 2 3; do
 		on "$number" redis del a >/dev/null
 		on "$number" redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	done
 	wait_until 10 has_child "$PID" run_until_ended
+	export REDISCLI_AUTH=MASTER
+	wait_until 5 redis_says 0 exists 'rlock_queue:{a}'
 	end_commands
 	ended_with 0
 	redis_says 1 hget a other:1
-	wait_until 5 redis_says 0 exists 'rlock_queue:{a}'
 }
 
 # ---- another master while a lock is waited for or held ----
@@ -470,10 +500,26 @@ has_run_for() {
 	assert [ ! -e begun ]
 }
 
+@test "no command starts on a grant of a server that was replaced while rlock connected to it" {
+	local tries
+	find_server 1
+	# rlock must get the grant within a second after it has asked the sentinels. On a busy machine that needs several tries.
+	for ((tries = 5; tries > 0; tries--)); do
+		set_master "$(port_of 1)"
+		kill -STOP "$PID_OF_SERVER"
+		record_stderr rlock run -v -w 20s -t 6s a -- sh -c 'ask_redis "$0" exists a >found' "$(socket_of 2)"
+		wait_until 10 grep -qs 'the sentinels name ' stderr
+		set_master "$(port_of 2)"
+		kill -CONT "$PID_OF_SERVER"
+		ended_with 0
+		assert_equal "$(<found)" 1
+	done
+}
+
 @test "after a failover the lock is held at the new master, and a waiter notices it within seconds and acquires the lock there" {
 	local holder
 	on 2 redis replicaof 127.0.0.1 "$(port_of 1)"
-	in_background rlock run -t 6s a -- run_until_ended
+	in_background rlock run -t 12s a -- run_until_ended
 	holder=$PID
 	wait_until 10 on 2 is_held a
 	in_background rlock run -w 60s a -- touch entered
@@ -481,7 +527,7 @@ has_run_for() {
 	on 2 redis replicaof no one
 	set_master "$(port_of 2)"
 	wait_until 9 on 2 has_waiters a
-	wait_until 5 on 2 is_renewed a 6000
+	wait_until 8 on 2 is_renewed a 12000
 	assert [ ! -e entered ]
 	end_commands
 	ended_with 0 "$holder"
@@ -491,7 +537,7 @@ has_run_for() {
 }
 
 @test "a lock unknown to the new master is lost, and its command terminated; a release that only the old master got does not count" {
-	record_stderr rlock run -t 3s a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	record_stderr rlock run -t 6s a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
 	set_master "$(port_of 2)"
 	ended_with 76

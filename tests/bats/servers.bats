@@ -89,7 +89,7 @@ names_all_servers() {
 }
 
 @test "unlock --force breaks a lock on all servers, also if only one has it, and its holder ends with 76" {
-	hold_on_each a -t 3s
+	hold_on_each a -t 9s
 	run -0 rlock unlock --force a
 	on_each is_free a
 	ended_with 76
@@ -113,7 +113,7 @@ names_all_servers() {
 	ended_with 0
 	for number in 1 2 3; do
 		on $number hold_by_foreign_client a
-		run -75 rlock run -w 200ms a -- touch ran
+		run -75 rlock run -w 1s a -- touch ran
 		assert_one_line '^rlock: a: .*held by 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
 		on $number redis del a >/dev/null
 		on_each no_keys
@@ -154,7 +154,7 @@ names_all_servers() {
 	wait_until 5 on_each has_queue_length a 1
 	kill -s TERM "$PID"
 	ended_with 143
-	run -75 rlock fair -w 300ms a b -- touch ran
+	run -75 rlock fair -w 1s a b -- touch ran
 	on_each is_free b
 	end_commands
 	ended_with 0 "$holder"
@@ -163,7 +163,7 @@ names_all_servers() {
 }
 
 @test "a stop request is written to all servers, or to none if one denies it" {
-	hold_on_each a -t 3s
+	hold_on_each a -t 9s
 	on 3 redis acl setuser default -hset >/dev/null
 	run rlock stop -w 1s a
 	on 3 redis acl setuser default +hset >/dev/null
@@ -212,7 +212,7 @@ names_all_servers() {
 @test "with one server down rlock exits with 69 immediately, in one line, and leaves nothing on the others" {
 	VIA[2]=unix://$PWD/nobody.sock
 	use_servers 1 2 3
-	takes_less_than 10 run -69 rlock run a -- touch ran
+	takes_less_than 10 run_counting_all 69 '2 of 3 servers' rlock run a -- touch ran
 	assert_one_line '^rlock: a: .*2 of 3 servers .*nobody.sock'
 	takes_less_than 10 run -69 rlock fair -n a b -- touch ran
 	on_each no_keys
@@ -240,8 +240,8 @@ names_all_servers() {
 
 @test "with one server frozen rlock exits with 69 at --connect-timeout; with --wait it acquires the lock when the server continues" {
 	freeze_server 2
-	run -69 rlock run --connect-timeout 500ms a -- touch ran
-	assert_one_line '^rlock: a: .*2 of 3 servers'
+	run_counting_all 69 '2 of 3 servers' rlock run --connect-timeout 500ms a -- touch ran
+	assert_one_line '^rlock: a: '
 	has_keys_only_on 2
 	[ ! -e ran ]
 	in_background rlock run -w 20s --connect-timeout 500ms a -- touch ran
@@ -314,4 +314,144 @@ crash_at_known_end() {
 	takes_less_than 10 ended_with 7
 	stderr_is_empty
 	on_each no_keys
+}
+
+# keeps_lock_after_late_undo: the rlock PID acquires the lock "a". Then the proxy delivers what it has held. The lock must stay held on
+# each server until the command ends.
+keeps_lock_after_late_undo() {
+	wait_until 20 has_child "$PID" run_until_ended
+	on_each is_held a
+	proxy_to 1 release
+	stays_true_for 0.5 on_each is_held a
+	is_running "$PID"
+	end_commands
+	ended_with 0
+}
+
+@test "the late undo of an attempt does not release what the next attempt has acquired, and nothing is left" {
+	local verb
+	start_proxy_to 1
+	for verb in run fair read write; do
+		# The first request, and the undo behind it, reach server 1 only when the next attempt has acquired the lock.
+		proxy_to 1 hold-request '{a}' 1
+		in_background rlock "$verb" --connect-timeout 500ms -w 30s a -- run_until_ended
+		keeps_lock_after_late_undo
+		rm end-commands
+		wait_until 5 on_each no_keys
+	done
+}
+
+@test "the late undo of an attempt of a killed renewer does not release what the next renewer has acquired" {
+	local renewer
+	start_proxy_to 1
+	on 2 hold_by_foreign_client a
+	proxy_to 1 hold-request '{a}' 1
+	in_background rlock run --connect-timeout 500ms -w 60s a -- run_until_ended
+	# After the first attempt, and its undo, the waiter connects to server 1 again.
+	wait_until 20 eval '[ "$(proxy_to 1 count | sed -n "s/.*connections=\([0-9]*\).*/\1/p")" -ge 2 ]'
+	wait_until 10 on 2 has_waiters a
+	renewer=$(renewer_of "$PID")
+	kill -KILL "$renewer"
+	wait_until 10 has_other_renewer "$PID" "$renewer"
+	on 2 redis del a >/dev/null
+	on 2 redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
+	keeps_lock_after_late_undo
+	wait_until 5 on_each no_keys
+}
+
+# has_no_rules NUMBER: whether all faults that were ordered from the proxy of that server have happened.
+has_no_rules() {
+	proxy_to "$1" state | grep -q rules=0
+}
+
+# hold_second_attempt NUMBER...: starts the waiter PID for the lock "a". Its first attempt is granted by all servers. Its second one, with
+# another hold id, is held by the proxies of these servers. Sets RENEWER.
+hold_second_attempt() {
+	local number
+	for number; do start_proxy_to "$number"; done
+	on 2 hold_by_foreign_client a
+	in_background rlock run -t 60s --connect-timeout 20s -w 60s a -- sh -c 'touch begun; exec run_until_ended'
+	wait_until 10 on 2 has_waiters a
+	replace_renewer 2
+	RENEWER=$(renewer_of "$PID")
+	for number; do
+		proxy_to "$number" spare '{a}' 1
+		proxy_to "$number" hold-request '{a}' 1
+	done
+	on 2 release_by_foreign_client a
+	for number; do wait_until 10 has_no_rules "$number"; done
+}
+
+@test "a second attempt without a reply is undone together with the first one, over the same stream" {
+	hold_second_attempt 1
+	# Now server 1 can be reached over this stream only.
+	proxy_to 1 refuse on
+	kill "$PID"
+	ended_with 143
+	on 1 is_held a
+	proxy_to 1 release
+	wait_until 5 on_each no_keys
+	refute file_exists begun
+}
+
+@test "a fair waiter whose second attempt got no reply leaves the queue that the undo of the first one has joined again" {
+	local holder
+	start_proxy_to 1
+	in_background rlock fair -u "$(urls_of 2)" a -- run_until_ended
+	holder=$PID
+	wait_until 10 has_child "$PID" run_until_ended
+	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
+	wait_until 10 on 2 has_queue_length a 1
+	replace_renewer 2
+	# A waiter of a fair lock makes an attempt every 2 s. None may come before the release, which is late on a busy machine.
+	stop_waiters "$PID"
+	proxy_to 1 spare '{a}' 1
+	proxy_to 1 hold-request '{a}' 1
+	end_commands
+	ended_with 0 "$holder"
+	continue_waiters "$PID"
+	wait_until 10 has_no_rules 1
+	kill "$PID"
+	ended_with 143
+	wait_until 5 on_each no_keys
+	refute file_exists begun
+}
+
+@test "the earlier hold of a killed renewer is undone by the next one, also after the hold id was changed" {
+	hold_second_attempt 1
+	wait_until 5 on 2 has_hold_count a 2
+	kill -KILL "$RENEWER"
+	wait_until 20 has_child "$PID" run_until_ended
+	end_commands
+	ended_with 0
+	wait_until 5 on_each no_keys
+}
+
+@test "what a killed renewer was granted goes to the next one, and to no other waiter in between" {
+	local number waiter
+	hold_second_attempt 1 2 3
+	waiter=$PID
+	in_background rlock run -u "$(urls_of 1)" -u "$(urls_of 2)" -u "$(urls_of 3)" -w 60s a -- touch between
+	wait_until 10 on 2 has_waiters a
+	pause_for 0.5
+	# The other waiter is faster.
+	for number in 1 2 3; do proxy_to "$number" delay 200; done
+	kill -KILL "$RENEWER"
+	wait_until 20 has_child "$waiter" run_until_ended
+	refute file_exists between
+	end_commands
+	ended_with 0 "$waiter"
+	ended_with 0
+	wait_until 5 on_each no_keys
+}
+
+@test "the earlier hold of a killed renewer is undone by rlock when a signal has ended the wait" {
+	hold_second_attempt 1
+	wait_until 5 on 2 has_hold_count a 2
+	kill -STOP "$PID"
+	kill -KILL "$RENEWER"
+	kill -TERM "$PID"
+	kill -CONT "$PID"
+	ended_with 143
+	wait_until 5 on_each no_keys
 }

@@ -49,7 +49,7 @@ with_descriptors() {
 		# If unlock fails, it must not have removed the hold file, so that it can be repeated.
 		[ "$STATUS" = 0 ] || rlock unlock --pid $$ a
 		no_keys
-		no_rlock_runs
+		wait_until 5 no_rlock_runs
 	done
 	assert_equal "$STATUS" 0
 	assert_equal "$has_begun" yes

@@ -293,7 +293,7 @@ teardown() {
 @test "status of a free relative path or link says when rlock flock holds the path that it resolves to" {
 	mkdir real
 	ln -s . real/link
-	in_background rlock flock real/../real/link/job sleep 60
+	in_background rlock flock real/../real/link/job run_until_ended
 	wait_until 5 is_held "$PWD/real/job"
 	run -1 rlock status real/../real/link/job
 	assert_line 'real/../real/link/job: free'

@@ -13,10 +13,10 @@ setup_file() { start_server_at_port; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: holds the lock until end_commands, with a lease of 3 s or LEASE. Sets PID.
+# hold_as VERB NAME [OPTION...]: holds the lock until end_commands, with a lease of 5 s or LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
-	in_background rlock $1 -t "${LEASE:-3s}" "${@:3}" "$2" -- run_until_ended
+	in_background rlock $1 -t "${LEASE:-5s}" "${@:3}" "$2" -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 }
 
@@ -74,7 +74,7 @@ none_held() {
 }
 
 @test "the holder names the sender of the request, and both sides log it" {
-	in_background sh -c 'exec rlock run -t 3s --log log a -- run_until_ended 2>stderr'
+	in_background sh -c 'exec rlock run -t 5s --log log a -- run_until_ended 2>stderr'
 	wait_until 10 has_child "$PID" run_until_ended
 	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
@@ -82,6 +82,7 @@ none_held() {
 	assert_line 'rlock: a: stopped'
 	ended_with 124
 	assert_equal "$(<stderr)" "rlock: a: $(requester) asked to stop: terminating the command"
+	wait_until 5 has_event released
 	# Both processes log to the same file, in any order.
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,asked a,released a'
 	assert_equal "$(field reason released)" "\"stopped by $(requester)\""
@@ -90,16 +91,15 @@ none_held() {
 }
 
 @test "when the renewer was killed after the request, rlock itself terminates the command and all leftover processes" {
-	local renewer
-	# The lease is long, so that rlock does not replace the stopped renewer before it is killed.
 	in_background rlock run -t 15s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
-	renewer=$(renewer_of "$PID")
-	kill -STOP "$renewer"
+	# Stop rlock too, so that it does not replace the stopped renewer before it is killed.
+	stop_waiters "$PID"
 	in_background rlock stop a
 	wait_until 5 has_requests a 1
-	kill -KILL "$renewer"
+	kill -KILL "${RENEWERS[@]}"
+	kill -CONT "${BACKGROUND[0]}"
 	ended_with 0
 	ended_with 124 "${BACKGROUND[0]}"
 	is_gone "$(<leftover)"
@@ -109,15 +109,15 @@ none_held() {
 # ---- a process of --pid ----
 
 @test "a process of --pid gets SIGTERM, and its lock is renewed until it has ended; with --on-lost kill it gets SIGKILL after --grace" {
-	in_background sh -c 'trap "touch told" TERM; rlock lock -t 3s --pid $$ a && touch held; while [ ! -e end-commands ]; do sleep 0.1; done'
+	in_background sh -c 'trap "touch told" TERM; rlock lock -t 8s --pid $$ a && touch held; while [ ! -e end-commands ]; do sleep 0.1; done'
 	wait_until 10 file_exists held
 	in_background rlock stop a
 	wait_until 10 file_exists told
-	stays_true_for 3.5 is_held a
+	await_renewal a 8000
 	end_commands
 	ended_with 0
 	no_keys
-	in_background sh -c 'trap "" TERM; rlock lock -t 3s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
+	in_background sh -c 'trap "" TERM; rlock lock -t 6s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
 	wait_until 10 is_held b
 	run -0 rlock stop b
 	ended_with 137
@@ -146,7 +146,7 @@ none_held() {
 
 @test "several names are stopped in one call, and the exit code is the worst one" {
 	hold_as run a
-	in_background rlock run -t 3s b c -- run_until_ended
+	in_background rlock run -t 5s b c -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 	run -1 rlock stop a free b
 	assert_output "rlock: free: not held; 'rlock list' shows what is held"
@@ -157,12 +157,12 @@ none_held() {
 @test "the next holder is not asked while the caller waits for another one" {
 	hold_as read a
 	# The command of this holder ignores SIGTERM, and takes long to end.
-	in_background rlock read -t 3s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
+	in_background rlock read -t 5s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
 	wait_until 10 has_child "$PID" sh
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
-	stays_true_for 1.5 is_running "$PID"
+	stays_true_for 2.5 is_running "$PID"
 	end_commands
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"
@@ -178,7 +178,7 @@ none_held() {
 	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
 	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest; if its machine is dead, try: rlock unlock --force --holder [^ ]+ a$"
-	run -75 env CI=true rlock stop -w 1500ms a
+	run -75 env CI=true rlock stop -w 3s a
 	assert_line --regexp "^rlock: a: asked to stop, waiting for: .* \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
 	run -75 rlock stop -v -w 1s a
 	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1

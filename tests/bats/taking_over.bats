@@ -24,12 +24,13 @@ hold_logging() {
 }
 
 @test "after the renewer was killed rlock renews the lock, passes signals on once, and releases the lock when the command ends" {
-	hold_logging a -t 3s
+	hold_logging a -t 9s
 	kill -s USR1 "$PID"
 	wait_until 5 file_has_line signals USR1
 	kill -s KILL "$RENEWER"
 	wait_until 5 has_parent "$COMMAND" "$PID"
-	stays_true_for 4 hold_is_alive a "$PID" "$COMMAND"
+	await_renewal a 9000
+	hold_is_alive a "$PID" "$COMMAND"
 	for signal in USR2 HUP TERM; do
 		kill -s "$signal" "$PID"
 		wait_until 5 file_has_line signals "$signal"
@@ -38,6 +39,24 @@ hold_logging() {
 	ended_with 0
 	assert_equal "$(grep -cx USR1 signals)" 1
 	stderr_is_empty
+	no_keys
+}
+
+@test "rlock flock dies by a signal that ended its command, also after its renewer was killed" {
+	local flock
+	# A shell would show 130 also if rlock exited with that status.
+	in_background python3 -IS -c 'import subprocess, sys
+flock = subprocess.Popen(sys.argv[1:])
+print(flock.pid, file=open("flock", "w"), flush=True)
+print(flock.wait())' rlock flock f sh -c "$REPORT_PID_AND_RUN" >ended
+	wait_until 10 test -s flock
+	flock=$(<flock)
+	PID=$flock find_hold_processes
+	kill -s KILL "$RENEWER"
+	wait_until 5 has_parent "$COMMAND" "$flock"
+	kill -s INT "$flock"
+	ended_with 0
+	assert_equal "$(<ended)" -2
 	no_keys
 }
 
@@ -53,7 +72,7 @@ hold_logging() {
 }
 
 # The system calls before which the renewer is killed, one after the other. The child that becomes the command makes some of these
-# calls as well. If the child is killed instead, the command has ended before it began.
+# calls as well, under the name rlock-command. If the child is killed instead, the command has ended before it began.
 CALLS=poll,ppoll,read,write,sendto,sendmsg,recvfrom,recvmsg,connect,socket,clone,clone3,fork,vfork,kill,waitid,setsid
 CALLS+=,timerfd_settime,timerfd_create,pidfd_open,pidfd_send_signal,prctl,signalfd4,rt_sigprocmask,exit_group
 
@@ -64,7 +83,7 @@ killed_at() {
 	mkdir "killed$1"
 	(
 		cd "killed$1" || exit
-		timeout -s KILL 30 refuse at rlock-renewer "$CALLS" KILL "$1" \
+		timeout -s KILL 30 refuse at rlock- "$CALLS" KILL "$1" \
 			rlock run -t 10s "lock$1" -- sh -c 'echo $$ >>ran; exit 7' >stderr 2>&1
 	) || status=$?
 	[ -s "killed$1/at" ] || return
@@ -116,14 +135,15 @@ killed_at() {
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM PIPE WINCH TSTP TTIN TTOU; do
 		kill -s "$signal" "$RENEWER"
 	done
-	# Stop the renewer, so that it reads the signals only when their senders have ended.
-	kill -s STOP "$RENEWER"
+	# Stop the renewer, so that it reads the signals only when their senders have ended. Stop rlock first, which would replace it.
+	kill -s STOP "$PID" "$RENEWER"
 	for signal in TERM INT HUP QUIT USR1 USR2 ALRM; do
 		env kill -s "$signal" "$RENEWER"
 	done
 	kill -s CONT "$RENEWER"
 	stays_true_for 1 hold_is_alive a "$RENEWER" "$COMMAND"
 	assert_equal "$(cat signals)" ready
+	kill -s CONT "$PID"
 	end_commands
 	ended_with 0
 	no_keys
@@ -150,7 +170,7 @@ stop_idle_renewer() {
 	takes_less_than 15 ended_with 143
 	is_gone "$COMMAND"
 	no_keys
-	no_rlock_runs
+	wait_until 5 no_rlock_runs
 }
 
 @test "with --kill-child the command's processes die when rlock or the renewer is killed, and then the lock is free" {
@@ -174,7 +194,7 @@ stop_idle_renewer() {
 
 @test "when rlock was killed a process that the command has stopped stays stopped, as without rlock" {
 	hold_for_script 'sleep 60 & kill -STOP $!; echo $! >stopped; echo $$ >command-pid; run_until_ended; kill -KILL $!; wait $!; echo $? >status' \
-		a -t 3s
+		a -t 9s
 	wait_until 5 is_stopped "$(<stopped)"
 	kill -s KILL "$PID"
 	stays_true_for 1 is_stopped "$(<stopped)"

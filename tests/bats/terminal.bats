@@ -45,18 +45,20 @@ in_terminal() {
 }
 
 @test "Ctrl-C and Ctrl-\\ end a command that has a process group or a session of its own" {
-	local own
+	local own lock
 	for own in 'timeout 60' 'setsid -w'; do
-		in_terminal <<-END
-			send ulimit -c 0; rlock run a -- $own sh -c 'echo begun; exec sleep 60'
-			expect begun
-			key C
-			ends 130
-			send rlock run a -- $own sh -c 'echo again; exec sleep 60'
-			expect again
-			key \\
-			ends 131
-		END
+		for lock in 'run a --' 'flock -u --fd 8'; do
+			in_terminal <<-END
+				send ulimit -c 0; exec 8<>f; rlock $lock $own sh -c 'echo begun; exec sleep 60'
+				expect begun
+				key C
+				ends 130
+				send rlock $lock $own sh -c 'echo again; exec sleep 60'
+				expect again
+				key \\
+				ends 131
+			END
+		done
 	done
 }
 
@@ -112,12 +114,13 @@ in_terminal() {
 	local shell
 	for shell in bash dash; do
 		in_terminal "$shell" <<-'END'
-			send rlock run -t 3s a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
+			send rlock run -t 9s a -- sh -c 'echo $$ >pid; echo begun; while read line; do echo "got $line"; done'
 			expect begun
 			key Z
 			expect ready> $
 			check wait_until_true grep "'^State:.T'" "/proc/$(cat pid)/status"
-			check stays_held a 3.5
+			check wait_until_true test '$(ask_redis "$SERVER_SOCKET" pttl a)' -lt 7500
+			check wait_until_true test '$(ask_redis "$SERVER_SOCKET" pttl a)' -gt 7500
 			send fg
 			expect rlock run
 			send one
@@ -154,10 +157,11 @@ in_terminal() {
 
 @test "each time a command stops itself the shell shows its prompt, the lock stays held, and fg and bg continue it" {
 	in_terminal <<-'END'
-		send rlock run -t 3s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over >over'
+		send rlock run -t 9s a -- sh -c 'kill -STOP $$; echo once; kill -STOP $$; echo over >over'
 		expect Stopped
 		expect ready> $
-		check stays_held a 3.5
+		check wait_until_true test '$(ask_redis "$SERVER_SOCKET" pttl a)' -lt 7500
+		check wait_until_true test '$(ask_redis "$SERVER_SOCKET" pttl a)' -gt 7500
 		send fg
 		expect once
 		expect Stopped

@@ -102,7 +102,7 @@ has_stopped() {
 # stop_at NUMBER contender|deleted: stops a process of the holder at its n-th system call; NUMBER determines n. While it is
 # stopped, a contender asks for the lock, or the lock is deleted. If the process makes fewer calls, no fault is recorded.
 stop_at() {
-	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped contender=''
+	local n=$((1 + ($1 - 1) * 37 % CALLS_MAX)) kind stay_ms stopped contender='' status=0
 	kind=${KINDS[(n + ($1 - 1) / CALLS_MAX) % 4]}
 	# The command ends before the stop, during it, or after it.
 	draw 0 $((LEASE_MS * 5 / 2))
@@ -126,12 +126,14 @@ stop_at() {
 		kill -CONT "$stopped"
 	fi
 	repeated
-	must_end '0 76' "$HOLDER" holder
-	if wait "$HOLDER"; then
+	must_end '0 75 76' "$HOLDER" holder
+	wait "$HOLDER" || status=$?
+	if [ "$status" = 0 ]; then
 		! grep -q 'lock lost' stderr-holder || violated '0, and the lock is said to be lost'
 		[ "$(times leave | head -n 1)" ] || violated '0, and the command did not come to its end'
 	else
-		grep -q 'lock lost' stderr-holder || violated '76, and nothing is said of a loss'
+		grep -q 'lock lost' stderr-holder || violated "$status, and nothing is said of a loss"
+		[ "$status" = 76 ] || grep -q 'the command was not started$' stderr-holder || violated "$status, and the command was started"
 	fi
 	[ -z "$contender" ] || must_end 0 "$contender" contender
 }

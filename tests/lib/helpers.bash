@@ -32,6 +32,7 @@
 #   is_running, is_gone PID            whether the process runs; whether it does not
 #   has_child, has_no_child PID NAME   whether a child of that rlock or of its renewer has this name
 #   has_renewer PID, renewer_of PID    whether that rlock has a renewer; prints the renewer's pid
+#   has_other_renewer PID RENEWER      whether that rlock has another renewer than RENEWER
 #   file_exists FILE, file_contains FILE TEXT
 #   as_mode_allows COMMAND             executes COMMAND so that the modes of files apply, also if this user is root
 # Skips:
@@ -129,7 +130,7 @@ start_warm_server() {
 	local verb
 	start_server
 	for verb; do
-		rlock "$verb" -t 3s warm -- sleep 1.4
+		wait_until 10 rlock "$verb" -t 3s warm -- sleep 1.4
 	done
 }
 
@@ -411,6 +412,12 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
+# has_other_renewer PID RENEWER: whether that rlock has one renewer, which is not RENEWER.
+has_other_renewer() {
+	find_renewers "$1"
+	[ ${#RENEWERS[@]} -eq 1 ] && [ "${RENEWERS[0]}" != "$2" ]
+}
+
 # find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN to all its children. Leaves out zombies, which have
 # no command line.
 find_renewers() {
@@ -428,8 +435,10 @@ find_renewers() {
 stop_waiters() {
 	local pid
 	for pid; do
+		# Stop rlock first: on a busy machine it may otherwise replace the renewer before that is stopped.
+		kill -STOP "$pid"
 		find_renewers "$pid"
-		kill -STOP "$pid" "${RENEWERS[@]}"
+		[ ${#RENEWERS[@]} -eq 0 ] || kill -STOP "${RENEWERS[@]}"
 	done
 }
 
@@ -439,18 +448,18 @@ kill_with_renewers() {
 	local pid
 	local -a all=()
 	for pid; do
-		find_renewers "$pid"
+		stop_waiters "$pid"
 		all+=("${RENEWERS[@]}" "$pid")
 	done
-	kill -STOP "${all[@]}"
 	kill -KILL "${all[@]}"
 }
 
 # kill_whole PID: kills rlock, its renewer and its command, as a power failure does. Stops them first, so that none reacts to the
 # death of another one.
 kill_whole() {
+	kill -STOP "$1"
 	find_children_of_rlock "$1"
-	kill -STOP "$1" "${CHILDREN[@]}"
+	[ ${#CHILDREN[@]} -eq 0 ] || kill -STOP "${CHILDREN[@]}"
 	kill -KILL "${CHILDREN[@]}" "$1"
 	wait_until 5 is_gone "$1"
 }
@@ -473,8 +482,9 @@ continue_with_signal() {
 	[ ${#RENEWERS[@]} -eq 0 ] || kill -CONT "${RENEWERS[@]}"
 }
 
+# has_no_pending_signals PID: also true if the process has ended.
 has_no_pending_signals() {
-	grep -q '^ShdPnd:.0*$' "/proc/$1/status"
+	is_gone "$1" || grep -q '^ShdPnd:.0*$' "/proc/$1/status"
 }
 
 # not_under_valgrind WHAT: skips a test that valgrind makes fail; WHAT is what would happen.

@@ -4,8 +4,9 @@
 #   hold_with_pids NAME [OPTION...]          `rlock run` holds the lock until end_commands; sets PID, RENEWER and COMMAND
 #   hold_for_script SCRIPT NAME [OPTION...]  as hold_with_pids, but the command is SCRIPT, run by sh; it must write its pid to "command-pid"
 #   find_hold_processes                      sets RENEWER and COMMAND of the rlock PID
-#   stop_by_debugger PID                     stops the process by ptrace(2), as if it hung; sets DEBUGGER
+#   stop_by_debugger PID [exit]              stops the process by ptrace(2), as if it hung; with "exit" also at its end; sets DEBUGGER
 #   hold_is_alive NAME PID COMMAND           whether the lock is held, and rlock and the command run
+#   start_successor, successor_ran_alone     another rlock waits for the lock "a"; assert that it got the lock after the first command's end
 #   parent_of PID, has_parent PID PARENT     set PARENT to the parent of a process; whether its parent is PARENT
 #   escaped_process_runs, no_escaped_process_runs   whether a process of tests/tools/escape runs
 #   start_checker NAME...                    starts a waiter whose command checks that no escaped process runs; sets CHECKER
@@ -14,6 +15,8 @@
 
 # A command for sh: writes its pid to the file "command-pid", and runs until end_commands.
 REPORT_PID_AND_RUN='echo $$ >command-pid; exec run_until_ended'
+# The same, but only SIGKILL ends it.
+IGNORE_TERM="trap '' TERM; $REPORT_PID_AND_RUN"
 
 # hold_with_pids NAME [OPTION...]: standard error goes to the file "stderr". Returns when rlock, renewer and command run.
 hold_with_pids() {
@@ -36,10 +39,26 @@ find_hold_processes() {
 stop_by_debugger() {
 	local pid=$PID
 	[[ $(id -u) = 0 ]] || skip 'only root may debug a renewer'
-	in_background ptrace_stop "$1" >held-still 2>denied
+	in_background ptrace_stop "$@" >held-still 2>denied
 	DEBUGGER=$PID PID=$pid
 	wait_until 10 eval 'test -s held-still || test -s denied'
 	[ ! -s denied ] || skip 'no process may be debugged here'
+}
+
+# start_successor: when the command of the hold runs, another rlock begins to wait for the lock "a". Its command writes the state of
+# the first command to "acquired": "none", or the letter in /proc, which is Z for a zombie.
+start_successor() {
+	wait_until 10 test -s command-pid
+	in_background rlock run -w 60s a -- sh -c 'state=none
+		read -r _ _ state _ 2>no-such-process <"/proc/$(cat command-pid)/stat"
+		echo "$state" >acquired'
+	SUCCESSOR=$PID
+}
+
+# successor_ran_alone: asserts that the successor got the lock, and that the first command had ended before.
+successor_ran_alone() {
+	ended_with 0 "$SUCCESSOR"
+	assert_regex "$(<acquired)" '^(none|Z|X)$'
 }
 
 hold_is_alive() {

@@ -35,7 +35,7 @@ find_test_processes() {
 }
 
 list_test_processes() {
-	find_test_processes "${@:-rlock rlock-renewer rlock-renewer-p}"
+	find_test_processes "${@:-rlock rlock-renewer rlock-renewer-p rlock-command}"
 	[ ${#TEST_PROCESSES[@]} -eq 0 ] || printf '%s\n' "${TEST_PROCESSES[@]}"
 }
 
@@ -54,7 +54,7 @@ is_one_renewer() {
 }
 
 no_rlock_runs() {
-	find_test_processes rlock rlock-renewer rlock-renewer-p
+	find_test_processes rlock rlock-renewer rlock-renewer-p rlock-command
 	[ ${#TEST_PROCESSES[@]} -eq 0 ]
 }
 
@@ -66,7 +66,9 @@ no_hold_files() {
 	[ "$(count_hold_files)" = 0 ]
 }
 
+# A failed test shows what rlock has written to standard error, which the test may have read no more (record_stderr).
 teardown_and_check_processes() {
+	[ -n "${BATS_TEST_COMPLETED-}" ] || grep -s '' "$BATS_TEST_TMPDIR/stderr" || :
 	common_teardown
 	wait_until 10 no_rlock_runs
 }

@@ -15,6 +15,7 @@
 #   family_member, family_runs, family_is_gone, watch_family   print the pid of one of these processes; whether one, or none, runs; poll
 #   ttl_between MIN KEY MAX                  asserts that the TTL of KEY is from MIN to MAX ms
 #   is_renewed NAME LEASE_MS                 whether the lease was renewed a moment ago
+#   await_renewal NAME LEASE_MS              waits for the next renewal
 #   without_renewal PID COMMAND...           runs COMMAND while that rlock and its renewer are stopped
 #   lease_end_ms NAME, with_lease_end COMMAND...   print when the lease ends; run COMMAND with that time of "a" in the variable end
 #   record_stderr COMMAND...                 starts COMMAND as in_background does, with standard error in the file "stderr"
@@ -89,7 +90,7 @@ command_of() {
 	for child in "${CHILDREN[@]}"; do
 		find_process_name "$child"
 		case $PROCESS_NAME in
-		rlock-renewer | rlock-helper | rlock | '') ;;
+		rlock-renewer | rlock-command | rlock-helper | rlock | '') ;;
 		*) echo "$child" ;;
 		esac
 	done
@@ -139,11 +140,13 @@ family_member() {
 # the kernel can need a second to end it. Sets SEEN to the fields of the process that read_stat reads.
 may_run() {
 	local STAT key pending
-	read_stat "$1" || return
+	# Read the pending signals before the flags. SIGKILL goes from the first to the second: in the other order a killed process would
+	# seem to run.
 	while read -r key pending && [ "$key" != SigPnd: ]; do :; done 2>/dev/null <"/proc/$1/status" || return 1
+	read_stat "$1" || return
 	read -ra SEEN <<<"$STAT"
-	# 4: PF_EXITING. 0x100: SIGKILL.
-	[[ ${SEEN[0]} != [ZX] ]] && ((!(SEEN[6] & 4) && !(0x$pending & 0x100)))
+	# 4: PF_EXITING. 0x400: PF_SIGNALED, since SIGKILL is not pending any more when the process begins to end. 0x100: SIGKILL.
+	[[ ${SEEN[0]} != [ZX] ]] && ((!(SEEN[6] & 0x404) && !(0x$pending & 0x100)))
 }
 
 family_runs() {
@@ -163,11 +166,11 @@ family_is_gone() {
 watch_family() {
 	local end=$((${EPOCHREALTIME/./} / 1000 + $1 * 1000)) at
 	LAST_SEEN_MS=0
-	while at=$((${EPOCHREALTIME/./} / 1000)) && ((at < end)) && family_runs; do
+	while at=$((${EPOCHREALTIME/./} / 1000)) && family_runs; do
 		LAST_SEEN_MS=$at
+		((at < end)) || fail "still runs after $1 s: ${SEEN[*]:0:8}" || return
 		pause_for 0.005
 	done
-	family_is_gone
 }
 
 # ---- leases ----
@@ -181,6 +184,12 @@ ttl_between() {
 # fifth of the lease.
 is_renewed() {
 	ask_server pttl "$1" && [ "$ANSWER" -gt $(($2 * 9 / 10)) ]
+}
+
+# await_renewal: the TTL must first fall, or a renewal that came before this call would count.
+await_renewal() {
+	wait_until 10 ttl_is_below "$1" $(($2 * 5 / 6))
+	wait_until 10 is_renewed "$1" "$2"
 }
 
 # without_renewal: stops rlock as well. It would replace a renewer that stays stopped for a second, as happens on a busy machine, and then
