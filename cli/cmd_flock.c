@@ -42,6 +42,9 @@ enum {
 	FLOCK_NO_INPUT = 66,
 };
 
+/* What lock_for_process returns if the lock is busy. No process can exit with that code, so no -E can be the same. */
+#define NOT_ACQUIRED 256
+
 /* The parsed command line. */
 struct call {
 	bool is_shared;
@@ -733,6 +736,7 @@ static int check_command(const struct call *call, const struct opts *opts)
  * was renamed. Acquire the new hold before releasing the old one, so that the lock is never free in between. Before
  * that, the old renewer may release its hold itself, because the descriptor was closed and opened again: this is no
  * error. To replace a read lock by a write lock, release it first; flock(2) has the same gap.
+ * Returns 0, NOT_ACQUIRED, or the exit code after a message.
  */
 static int lock_for_process(const struct call *call, struct opts *opts)
 {
@@ -759,8 +763,11 @@ static int lock_for_process(const struct call *call, struct opts *opts)
 		code = check_command(call, opts);
 	if (code == 0 && held != NULL && (call->is_unlock || is_upgrade))
 		code = release_all(opts, held, !call->is_unlock);
-	if (code == 0 && !call->is_unlock)
+	if (code == 0 && !call->is_unlock) {
+		/* With -E 0 a lock that was not acquired must not count as acquired: the command would run without it. */
+		opts->conflict_exit_code = NOT_ACQUIRED;
 		code = cmd_lock(opts);
+	}
 	/*
 	 * Ignore the result of releasing the older hold: the new hold is acquired, and the older one ends with the
 	 * process.
@@ -803,7 +810,8 @@ static int await_command(pid_t pid)
  */
 static int run_command(const struct call *call)
 {
-	int error, code = signals_fd() < 0 ? signals_setup() : 0;
+	int error, signal, code = signals_fd() < 0 ? signals_setup() : 0;
+	char shown[USAGE_SHOWN_MAX];
 	pid_t pid;
 
 	if (code != 0)
@@ -811,6 +819,10 @@ static int run_command(const struct call *call)
 	os_stop_adopting();
 	if (call->verbose)
 		(void)printf("flock: executing %s\n", call->command[0]);
+	/* The command gets no signal that the terminal has sent to our process group before it began. So end by that signal. */
+	signal = signals_pending_end();
+	if (signal != 0)
+		return signals_die_by(signal);
 	pid = signals_watch_all() ? fork() : -1;
 	if (pid == 0) {
 		signals_restore();
@@ -818,7 +830,8 @@ static int run_command(const struct call *call)
 			(void)close(call->fd);
 		(void)execvp(call->command[0], call->command);
 		error = errno;
-		say("failed to execute %s: %s", call->command[0], strerror(error));
+		say("failed to execute %s: %s", usage_show(call->command[0], shown),
+		    strerror(error));
 		_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 	}
 	if (pid < 0) {
@@ -880,6 +893,8 @@ static int lock_descriptor(const struct call *call)
 		opts.on_lost = ON_LOST_IGNORE;
 	code = lock_for_process(call, &opts);
 	load_free(&opts);
+	if (code == NOT_ACQUIRED)
+		return call->conflict_exit_code;
 	return code == 0 && call->command != NULL ? run_command(call) : code;
 }
 

@@ -54,6 +54,12 @@ script() {
 	assert_output --partial "; try: rlock flock -n --fd 8 -c 'touch ran'"
 }
 
+@test "with --fd and -E 0 no command runs while the lock is busy" {
+	script 'exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & wait_until_true test -e in
+		flock -n -E 0 --fd 9 echo ran; echo $?; flock -s -w 0.2 -E 0 --fd 9 echo ran; echo $?; flock -n -E 0 9; echo $?
+		flock -n -E 9 --fd 9 echo ran; echo $?; touch out; wait' '0 0 0 9'
+}
+
 @test "with --fd signals sent to rlock reach the command, once each, and rlock ends after it, with its status" {
 	local signal
 	in_background bash -c '. ./functions; exec 8<>f; flock --fd 8 sh -c "echo \$PPID >flock; exec log_signals"; echo $?; held' >status

@@ -44,6 +44,31 @@ in_terminal() {
 	done
 }
 
+# Ctrl-S stops the output of the terminal, so that rlock waits to print between the lock and the command. Ctrl-C continues it.
+@test "Ctrl-C that comes before rlock flock --fd has started its command ends rlock, without the command" {
+	in_background rlock flock "$PWD/f" run_until_ended
+	wait_until 10 is_held "$PWD/f"
+	cat >has_lock <<-'END'
+		# Succeeds if the rlock that has the file as descriptor 8 has ended its wait, and so has no epoll descriptor any more.
+		for process in /proc/[0-9]*; do
+			[ "$(cat "$process/comm")" = rlock ] && [ "$(readlink "$process/fd/8")" = "$PWD/f" ] || continue
+			ls -l "$process/fd" | grep -q eventpoll || exit 0
+		done 2>/dev/null
+		exit 1
+	END
+	in_terminal <<-END
+		send exec 8<>f; rlock flock --verbose --fd 8 touch begun
+		check wait_until_true test '\$(ask_redis "$SERVER_SOCKET" zcard "rlock_queue:{$PWD/f}")' = 1
+		key S
+		check touch end-commands
+		check wait_until_true sh has_lock
+		key C
+		ends 130
+	END
+	ended_with 0
+	assert [ ! -e begun ]
+}
+
 @test "Ctrl-C and Ctrl-\\ end a command that has a process group or a session of its own" {
 	local own lock
 	for own in 'timeout 60' 'setsid -w'; do
