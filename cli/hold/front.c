@@ -528,6 +528,9 @@ static void follow_end(struct front *front)
 		message_set_deadline(0);
 		message_debug("the renewer has ended: another one continues");
 		message_set_deadline(INT64_MAX);
+		/* The next renewer may get another hold id, and then writes another file. This one would be left, for a hold that is undone. */
+		if (front->args->hold_file != NULL)
+			hold_file_remove(front->args->hold_file);
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = lease->exit_code = 0;
 		lease->signals = lease->signals_in_hand = 0;

@@ -372,7 +372,7 @@ hold_second_attempt() {
 	on 2 hold_by_foreign_client a
 	in_background rlock run -t 60s --connect-timeout 20s -w 60s a -- sh -c 'touch begun; exec run_until_ended'
 	wait_until 10 on 2 has_waiters a
-	replace_renewer 2
+	on 2 replace_renewer
 	RENEWER=$(renewer_of "$PID")
 	for number; do
 		proxy_to "$number" spare '{a}' 1
@@ -402,7 +402,7 @@ hold_second_attempt() {
 	wait_until 10 has_child "$PID" run_until_ended
 	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
 	wait_until 10 on 2 has_queue_length a 1
-	replace_renewer 2
+	on 2 replace_renewer
 	# A waiter of a fair lock makes an attempt every 2 s. None may come before the release, which is late on a busy machine.
 	stop_waiters "$PID"
 	proxy_to 1 spare '{a}' 1

@@ -29,6 +29,10 @@ none_waits() {
 	has_waiters a 0 && has_queue_length a 0
 }
 
+has_hold_file() {
+	[ "$(count_hold_files)" -gt 0 ]
+}
+
 no_command_runs() {
 	[ ! -e command-pid ]
 }
@@ -155,6 +159,47 @@ grant_unheard() {
 	no_keys
 	assert [ ! -e ran ]
 	stderr_is_one_line '^rlock: a: cannot start the renewer: '
+}
+
+@test "after a renewer was killed that had written the hold file, unlock finds the hold of the next one alone" {
+	local front
+	rlock lock --owner other -l 60s a
+	in_background bash -c 'rlock lock --pid $$ -t 60s a & echo $! >front; wait $!; echo $? >acquired; wait_until_true test -e go; rlock unlock --pid $$ a'
+	wait_until 5 waits_in_queue 1
+	front=$(<front)
+	wait_until 5 has_renewer "$front"
+	RENEWER=$(renewer_of "$front")
+	# While rlock is stopped, it does not commit what its renewer has acquired.
+	kill -s STOP "$front"
+	release_other
+	wait_until 10 has_hold_file
+	kill -s KILL "$RENEWER"
+	kill -s CONT "$front"
+	wait_until 20 test -s acquired
+	assert_equal "$(<acquired) $(count_hold_files)" '0 1'
+	: >go
+	ended_with 0
+	assert no_keys
+	assert no_hold_files
+}
+
+@test "a second attempt to which a server has not replied when a signal comes is undone behind it" {
+	start_proxy
+	hold_by_foreign_client a
+	in_background rlock run -t 60s --connect-timeout 20s a -- touch begun
+	wait_until 10 has_waiters a
+	# The next renewer makes each grant again with another hold id.
+	replace_renewer
+	proxy spare '{a}' 1
+	proxy hold-request '{a}' 1
+	release_by_foreign_client a
+	wait_until 10 faults_happened
+	kill "$PID"
+	ended_with 143
+	proxy release
+	wait_until 5 no_keys
+	stays_true_for 1 no_keys
+	assert [ ! -e begun ]
 }
 
 # ---- rlock killed, or stopped ----

@@ -10,6 +10,7 @@
 #   ask_server COMMAND...              sets ANSWER to the reply
 #   redis_says TEXT COMMAND...         whether the reply is TEXT
 #   server_commands, commands_in_scripts, calls_of COMMAND   count commands that the server has run
+#   has_subscribed_again COUNT         whether clients have subscribed more than COUNT times
 #   record_requests, last_request CONDITION   record requests; print the last one for which CONDITION is true
 #   key_of_lock PREFIX NAME            prints the key or channel PREFIX:{NAME}
 #   choose_port, on_free_port          pick a port for a server
@@ -22,6 +23,7 @@
 #   end_commands                       ends the commands of hold_in_background, so that their locks are released
 #   stop_waiters, continue_waiters PID...   SIGSTOP or SIGCONT to waiting rlocks and their renewers
 #   continue_with_signal SIGNAL PID    sends a signal to a stopped rlock, then continues rlock and its renewer
+#   replace_renewer                    kills the renewer of the waiter PID; then the next one waits
 #   kill_with_renewers PID...          SIGKILL to rlocks and their renewers
 #   kill_whole PID                     SIGKILL to rlock, its renewer and its command
 # Facts, which check once and do not wait:
@@ -197,6 +199,11 @@ commands_in_scripts() {
 # calls_of COMMAND: prints how often clients and scripts have run COMMAND since the statistics were reset.
 calls_of() {
 	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
+}
+
+# has_subscribed_again COUNT: whether clients have sent the server more than COUNT subscriptions.
+has_subscribed_again() {
+	[ "$(calls_of subscribe)" -gt "$1" ]
 }
 
 # record_requests: lets the server record all requests, until last_request.
@@ -416,6 +423,18 @@ has_renewer() {
 has_other_renewer() {
 	find_renewers "$1"
 	[ ${#RENEWERS[@]} -eq 1 ] && [ "${RENEWERS[0]}" != "$2" ]
+}
+
+# replace_renewer: kills the renewer of the waiter PID, and returns when the next one waits: its subscription follows its first attempt.
+# That one does not know which undos of the killed one are on their way, so it will acquire the lock twice, with two hold ids.
+replace_renewer() {
+	local renewer count
+	renewer=$(renewer_of "$PID")
+	count=$(calls_of subscribe)
+	kill -KILL "$renewer"
+	wait_until 10 has_other_renewer "$PID" "$renewer"
+	wait_until 10 has_subscribed_again "$count"
+	pause_for 0.5
 }
 
 # find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN to all its children. Leaves out zombies, which have

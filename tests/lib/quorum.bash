@@ -6,7 +6,6 @@
 #   same_reply_on_all COMMAND...           prints the sorted reply of redis; fails unless all servers reply the same
 #   has_keys_only_on NUMBER                whether all servers except this one are empty
 #   run_counting_all STATUS TEXT COMMAND...  run; tries again if a server answered too late to be counted
-#   replace_renewer NUMBER                 kills the renewer of the waiter PID; the next one waits at that server
 #   runs_once                              a command for sh, which exits with 7
 
 # start_warm_servers COUNT [OPTION...]: loads the scripts, since otherwise a request whose reply is lost in a test might have been
@@ -65,23 +64,6 @@ runs_once='echo >>ran
 		ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" hvals a
 	done
 	exit 7'
-
-# replace_renewer NUMBER: returns when the next renewer waits, after an attempt that the subscription to this server has followed. It does
-# not know which undos of the killed one are on their way: it will acquire the lock twice, with two hold ids.
-replace_renewer() {
-	local renewer count
-	renewer=$(renewer_of "$PID")
-	count=$(on "$1" calls_of subscribe)
-	kill -KILL "$renewer"
-	wait_until 10 has_other_renewer "$PID" "$renewer"
-	wait_until 10 on "$1" has_subscribed_again "$count"
-	pause_for 0.5
-}
-
-# has_subscribed_again COUNT: whether clients have sent the server more than COUNT subscriptions.
-has_subscribed_again() {
-	[ "$(calls_of subscribe)" -gt "$1" ]
-}
 
 same_reply_on_all() {
 	local number said=none
