@@ -159,8 +159,11 @@ static int act_on_hold(const struct opts *opts, struct rlock_conn *conn, caller_
  */
 static int caller_hold_each(const struct opts *opts, struct rlock_conn *conn, caller_hold_fn act)
 {
-	/* Check /proc first: the hold of a process that it does not show would count as not held. */
-	int code = os_check(), worst = 0;
+	/*
+	 * Check /proc first: the hold of a process that it does not show would count as not held. Nothing else is required: a
+	 * container may forbid pidfds, and can renew a lock that was acquired outside.
+	 */
+	int code = os_require_proc(), worst = 0;
 
 	if (code != 0)
 		return code;

@@ -922,14 +922,22 @@ const char *os_check_proc(void)
 	return reason;
 }
 
+static int require(const char *missing)
+{
+	if (missing == NULL)
+		return 0;
+	message_error_of_lock("cannot watch processes: %s", missing);
+	return EXIT_SYSTEM;
+}
+
+int os_require_proc(void)
+{
+	return require(os_check_proc());
+}
+
 int os_check(void)
 {
-	const char *reason = os_check_kernel();
+	const char *missing = os_check_kernel();
 
-	if (reason == NULL)
-		reason = os_check_proc();
-	if (reason == NULL)
-		return 0;
-	message_error_of_lock("cannot watch processes: %s", reason);
-	return EXIT_SYSTEM;
+	return require(missing != NULL ? missing : os_check_proc());
 }

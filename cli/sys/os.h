@@ -203,6 +203,8 @@ const char *os_check_kernel(void);
  * message.
  */
 const char *os_check_proc(void);
+/* Check /proc alone, before a hold is looked for. Returns 0, or the exit code after one line by message_error. */
+int os_require_proc(void);
 /*
  * Check the kernel and /proc, before a lock is acquired for a process. Returns 0, or the exit code after one line by
  * message_error.

@@ -108,6 +108,12 @@ refused() {
 	no_keys
 }
 
+@test "a command can renew the lock around it where the calls to watch processes are forbidden" {
+	needs_refuse
+	run -0 rlock run a -- refuse refused rlock pidfd_open,pidfd_send_signal ENOSYS 1+ rlock renew a
+	assert_output 30s
+}
+
 # with_small_stack STATUS VERB [ARG...]: runs rlock with a stack of 64 KB, the smallest that a limit is likely to allow. It must
 # exit with STATUS.
 with_small_stack() {
