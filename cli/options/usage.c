@@ -69,7 +69,9 @@ static bool has_word_for_secret(const char *name, size_t len)
 {
 	for (size_t end = 1; end <= len; end++)
 		if (name_ends_in(name, end, "pass") || name_ends_in(name, end, "secret") ||
-		    name_ends_in(name, end, "token") ||
+		    name_ends_in(name, end, "token") || name_ends_in(name, end, "_pwd") ||
+		    name_ends_in(name, end, "api_key") || name_ends_in(name, end, "api-key") ||
+		    name_ends_in(name, end, "apikey") ||
 		    (name_ends_in(name, end, "auth") &&
 		     (end == len || isalpha((unsigned char)name[end]) == 0)))
 			return true;

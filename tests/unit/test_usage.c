@@ -945,8 +945,8 @@ static const struct {
 	/* a password in a variable */
 	{ "run %s x -- true",
 	  "would be the name of a lock: a variable is set by: -- env ... try: rlock run x -- env ",
-	  { "REDISCLI_AUTH=" SECRET, "PGPASSWORD=" SECRET, "api_token=" SECRET,
-	    "CLIENT_SECRET=" SECRET, "'REDISCLI_AUTH=a " SECRET "'" } },
+	  { "REDISCLI_AUTH=" SECRET, "PGPASSWORD=" SECRET, "MYSQL_PWD=" SECRET, "API_KEY=" SECRET,
+	    "api_token=" SECRET, "CLIENT_SECRET=" SECRET, "'REDISCLI_AUTH=a " SECRET "'" } },
 	{ "run %s touch ran",
 	  "run needs a command after '--'",
 	  { "REDISCLI_AUTH=" SECRET, "-n REDISCLI_AUTH=" SECRET, "x REDISCLI_AUTH=" SECRET,
