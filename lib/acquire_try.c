@@ -644,10 +644,20 @@ static bool append_earlier(const struct rlock__waiter *waiter, size_t index, con
 	return is_made;
 }
 
+/* Append the undos of all earlier ids that the place may hold. If memory is short, append only some: each undo is useful alone. */
+static void append_all_earlier(const struct rlock__waiter *waiter, size_t index,
+			       struct rlock__text *commands)
+{
+	bool is_made = true;
+
+	for (size_t i = 0; is_made && i < waiter->earlier_count; i++)
+		if (waiter->earlier[i].may_be_held[index])
+			is_made = append_earlier(waiter, index, waiter->earlier[i].id, commands);
+}
+
 /*
  * Release the place over the stream of an attempt without a reply, and close the stream. Send also the undos of earlier ids: another stream
- * may never reach this server. If memory is short, send only some: each undo is useful alone. may_be_late: the network may deliver the
- * undos after the close. False after a grant: a late undo would release what a renewal has acquired there again.
+ * may never reach this server. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would release what a renewal has acquired there again.
  */
 static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may_be_late)
 {
@@ -655,11 +665,9 @@ static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may
 	struct rlock__args args;
 	const struct rlock__script *script =
 		rlock__places_release(&waiter->places, index, waiter->hold, 0, &args);
-	bool is_made = rlock__call_append(script, &args, &commands);
 
-	for (size_t i = 0; is_made && i < waiter->earlier_count; i++)
-		if (waiter->earlier[i].may_be_held[index])
-			is_made = append_earlier(waiter, index, waiter->earlier[i].id, &commands);
+	if (rlock__call_append(script, &args, &commands))
+		append_all_earlier(waiter, index, &commands);
 	rlock__request_fire_and_forget(waiter->places.at[index].connection, &commands, may_be_late);
 	rlock__args_free(&args);
 	free(commands.text);
@@ -935,6 +943,31 @@ static void complete_grant(struct rlock__waiter *waiter)
 	}
 }
 
+/* Whether the server may carry out the last attempt, and the stream on which it was sent is open. */
+static bool is_unanswered(const struct rlock__waiter *waiter, size_t index)
+{
+	return waiter->servers[index].may_be_held &&
+	       rlock__connection_is_open(waiter->places.at[index].connection);
+}
+
+/*
+ * Undo the holds with earlier ids at the places that were too slow for this grant, over the streams of the attempt. No later request
+ * would undo them there: the lock would stay for a lease.
+ */
+static void undo_earlier_unanswered(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		struct rlock__text commands = { 0 };
+
+		if (is_unanswered(waiter, i))
+			append_all_earlier(waiter, i, &commands);
+		if (commands.len > 0)
+			rlock__request_fire_and_forget(waiter->places.at[i].connection, &commands,
+						       true);
+		free(commands.text);
+	}
+}
+
 /*
  * Complete a grant, and leave the queues. Mask events, because an event would end this too early, and no later call would do
  * the rest.
@@ -945,6 +978,7 @@ static void finish_grant(struct rlock__waiter *waiter)
 	complete_grant(waiter);
 	undo(waiter, UNDO_GRANTED);
 	undo_earlier(waiter, EARLIER_GRANTED);
+	undo_earlier_unanswered(waiter);
 	waiter->conn->events.is_masked = false;
 	/*
 	 * The queue of a server that has not replied was not left: record that in the hold, so that its release leaves the
@@ -1271,16 +1305,19 @@ static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_
 }
 
 /*
- * Undo the granted attempt at the places without a reply, over the same streams. If this came after the next grant, the hold would stay
- * at these places for a lease: the lease of that grant has begun then, and nobody waits for a slow place.
+ * Undo the last attempt at the places without a reply, over the same streams. After a granted attempt: if this came after the next grant,
+ * the hold would stay at these places for a lease, since the lease of that grant has begun then, and nobody waits for a slow place.
+ * After a failed one: another stream could deliver the undo before the attempt.
  */
 static void undo_unanswered(struct rlock__waiter *waiter)
 {
 	waiter->conn->events.is_masked = true;
-	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].may_be_held &&
-		    rlock__connection_is_open(waiter->places.at[i].connection))
-			release_blindly(waiter, i, true);
+	for (size_t i = 0; i < waiter->places.count; i++) {
+		if (!is_unanswered(waiter, i))
+			continue;
+		release_blindly(waiter, i, true);
+		waiter->servers[i].is_undo_open = true;
+	}
 	waiter->conn->events.is_masked = false;
 }
 
@@ -1310,6 +1347,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	status = try_once(waiter, &needs_new_id);
 	if (needs_new_id)
 		status = try_with_new_id(waiter);
+	if (status != RLOCK_OK && needs_new_id)
+		undo_unanswered(waiter);
 	/* No caller waits while it has a lock. */
 	if (status != RLOCK_OK && (needs_new_id || waiter->keeps_earlier))
 		undo_earlier(waiter, EARLIER_BEFORE_TRY);
