@@ -1307,7 +1307,7 @@ static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_
 /*
  * Undo the last attempt at the places without a reply, over the same streams. After a granted attempt: if this came after the next grant,
  * the hold would stay at these places for a lease, since the lease of that grant has begun then, and nobody waits for a slow place.
- * After a failed one: another stream could deliver the undo before the attempt.
+ * After a cancelled one: another stream could deliver the undo before the attempt.
  */
 static void undo_unanswered(struct rlock__waiter *waiter)
 {
@@ -1347,7 +1347,8 @@ enum rlock_status rlock__acquire_try(struct rlock__waiter *waiter)
 	status = try_once(waiter, &needs_new_id);
 	if (needs_new_id)
 		status = try_with_new_id(waiter);
-	if (status != RLOCK_OK && needs_new_id)
+	/* Only at the end of the wait: this undo leaves the queue, and a later waiter would overtake us. */
+	if (status == RLOCK_CANCELLED && needs_new_id)
 		undo_unanswered(waiter);
 	/* No caller waits while it has a lock. */
 	if (status != RLOCK_OK && (needs_new_id || waiter->keeps_earlier))
