@@ -657,7 +657,8 @@ static void append_all_earlier(const struct rlock__waiter *waiter, size_t index,
 
 /*
  * Release the place over the stream of an attempt without a reply, and close the stream. Send also the undos of earlier ids: another stream
- * may never reach this server. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would release what a renewal has acquired there again.
+ * may never reach this server. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would
+ * release what a renewal has acquired there again.
  */
 static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may_be_late)
 {
@@ -763,8 +764,8 @@ static const struct rlock__script *make_earlier(const void *ctx, size_t index,
 }
 
 /*
- * Undo the holds with one earlier id, at the places that have not confirmed that yet. True: a place is left, and the id must be kept,
- * or the lock would stay there until its lease ends.
+ * Undo the holds with one earlier id, at the places that have not confirmed that yet. Returns whether a place has still not confirmed
+ * it. Then keep the id for another undo: otherwise the lock would stay there until its lease ends.
  */
 static bool undo_earlier_id(struct rlock__waiter *waiter, struct rlock__earlier *earlier,
 			    enum earlier_time time, int64_t end_ms)
@@ -797,9 +798,9 @@ static bool undo_earlier_id(struct rlock__waiter *waiter, struct rlock__earlier 
 }
 
 /*
- * Undo what earlier attempts with other ids may have acquired, and forget the ids for which all places confirm that. A server
- * that carries out such an attempt later gets its first undo behind it, on the same stream. Mask events, because an event would end
- * this too early.
+ * Undo what earlier attempts with other ids may have acquired, and forget the ids for which all places confirm that. An attempt of ours
+ * that a server carries out later stays for no lease: its own undo follows it, on the same stream. An attempt of a killed process has no
+ * such undo. Mask events, because an event would end this too early.
  */
 static void undo_earlier(struct rlock__waiter *waiter, enum earlier_time time)
 {

@@ -1254,7 +1254,7 @@ static void await_end_of_hang(struct renewer *renewer)
 	const struct lease *lease = renewer->lease;
 	int64_t end_ms = min(rlock_now_ms() + DELIVERY_MS, lease_end_ms(lease));
 
-	/* No request is under way. */
+	/* No request is under way that has to be abandoned. A time in the past would end each sleep below at once. */
 	renewer->due_ms[DUE_ABANDON] = INT64_MAX;
 	while (renewer->hung > 0 && !lease->is_lost && rlock_now_ms() < end_ms) {
 		hold_events_sleep(renewer->events, min(end_ms, plan_iteration(renewer)));

@@ -238,8 +238,8 @@ bool proc_runs_our_program(pid_t pid)
 }
 
 /*
- * The kernel shows 0, as for an exit with 0, if we may not trace the process. It then denies to read the link exe, too, which a zombie
- * does not have.
+ * Without the look at the link exe, a failed command of another user would count as ended with 0: of a process that we may not trace,
+ * the kernel shows 0 as its status. It then denies to read that link, too. A zombie that we may trace has no such link (ENOENT).
  */
 bool proc_read_end(pid_t pid, siginfo_t *out)
 {

@@ -113,7 +113,7 @@ grant_unheard() {
 @test "a command whose renewer is killed before the exec is started once, and rlock waits for it" {
 	needs_refuse
 	local command
-	# Stop the command's process at its first getpid, which comes before it records its pid.
+	# Stop the process that will execute the command before rlock knows its pid: it calls getpid before it records it.
 	record_stderr refuse stopped rlock-command getpid STOP 1 rlock run a -- sh -c 'echo $$ >>ran; exit 7'
 	wait_until 10 test -s stopped
 	command=$(cut -d ' ' -f 4 stopped)

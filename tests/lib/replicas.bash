@@ -33,7 +33,7 @@ start_replicated_servers() {
 	# Replication needs a TCP port, and the master has only a socket: a proxy listens on a port for it.
 	in_background sh -c 'exec "$@" >replica-proxy-output' sh \
 		faultproxy tcp:127.0.0.1:0 "unix:$PWD/one/redis.sock" "unix:$PWD/replica-control"
-	# rlock waits a second for the replica.
+	# A proxy that a busy machine delays would let the replica confirm too late: rlock waits a second for it.
 	run_in_real_time "$PID"
 	wait_until 5 file_contains replica-proxy-output ready || return
 	start_server_in two --replicaof 127.0.0.1 "$(sed -n 's/^listen tcp:.*://p' replica-proxy-output)" || return
