@@ -832,17 +832,6 @@ static int64_t retry_end_ms(const struct rlock__waiter *waiter, int64_t now_ms)
 	return end_ms < now_ms ? now_ms : end_ms;
 }
 
-/*
- * Whether to keep the subscription although the server denies requests now. Keep it in a cluster if the node has answered,
- * because without a subscription other waiters would take us for dead. If the lock moves to another node, the next attempt
- * shows that. Outside of a cluster close it, because the server's name may lead to another server now.
- */
-static bool may_keep_subscription(const struct rlock__waiter *waiter, size_t index)
-{
-	return waiter->servers[index].was_denied &&
-	       rlock__connection_has_cluster(waiter->places.at[index].connection);
-}
-
 /* Pause after a failure. RLOCK_OK: make another attempt. Else the status of the acquisition. */
 static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 {
@@ -863,7 +852,7 @@ static enum rlock_status pause_unreachable(struct rlock__waiter *waiter)
 	    now_ms + (now_ms - waiter->tried_ms) > waiter->retry_until_ms)
 		return RLOCK_ENET;
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (waiter->servers[i].subscription != NULL && !may_keep_subscription(waiter, i))
+		if (waiter->servers[i].subscription != NULL && !waiter->servers[i].stays_right)
 			rlock__connection_close(waiter->servers[i].subscription);
 	if (now_ms < waiter->retry_until_ms) {
 		/*

@@ -47,8 +47,8 @@ struct rlock__place_state {
 	 * checked again on each new stream, which may lead to another server.
 	 */
 	unsigned tried_streams;
-	/* The server replied that it cannot serve us now. */
-	bool was_denied;
+	/* The server replied that it cannot serve us now, but remains the right one: the next request goes to it. */
+	bool stays_right;
 	/* The server granted the lock, but the sentinels did not confirm that it is the master. */
 	bool was_deposed;
 	/* An attempt was sent, and may have acquired the lock: there was no reply, or an error. */

@@ -1096,6 +1096,18 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 }
 
 /*
+ * Whether the next request goes to the server that denied this one. Then the waiter keeps its subscription, because other waiters would
+ * take it for dead, and overtake it. In a cluster the next attempt shows whether the lock has moved to another node. Any other server
+ * may be no master any more, and its name may lead to another one.
+ */
+static bool stays_right(const struct rlock__connection *connection,
+			const struct rlock__answer *answer)
+{
+	return answer->is_over && answer->result.was_denied &&
+	       (rlock__connection_has_cluster(connection) || connection->error.is_of_master);
+}
+
+/*
  * Record the result at one place. If the request was sent, and the reply is missing or an error, some of the names may be
  * acquired: set may_be_held.
  */
@@ -1120,7 +1132,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	 */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
-	server->was_denied = answer->is_over && answer->result.was_denied;
+	server->stays_right = stays_right(waiter->places.at[index].connection, answer);
 	if (is_answer)
 		server->may_be_held = false;
 	else

@@ -19,7 +19,7 @@ enum rlock_status rlock__fail(struct rlock__error *error, enum rlock_status stat
 	va_end(args);
 	error->status = status;
 	error->name_index = error->why_at = 0;
-	error->heals_itself = error->is_about_channel = false;
+	error->heals_itself = error->is_of_master = error->is_about_channel = false;
 	error->failure = (struct rlock_failure){ .held_ms = -1, .kept_until_ms = -1 };
 	rlock__trace(error, "%s", error->text);
 	return status;

@@ -24,6 +24,7 @@ struct rlock__error {
 	void *trace_ctx;
 	size_t name_index; /* the name in the request that the text is about */
 	bool heals_itself; /* The cluster mends the cause by itself: a moving slot, a failed node. */
+	bool is_of_master; /* Only a master sends such an error, and it remains the master: its memory or disk is full. */
 	bool is_about_channel; /* after RLOCK_EACL: the user may not use the channel of the lock */
 	struct rlock_failure failure;
 	char text[RLOCK_ERROR_MAX];

@@ -304,6 +304,12 @@ static bool is_transient_error(const struct meaning *meaning)
 	       strcmp(meaning->prefix, "BUSY") == 0;
 }
 
+/* Whether only a master sends this error, and remains the master. */
+static bool is_error_of_master(const struct meaning *meaning)
+{
+	return strcmp(meaning->prefix, "OOM") == 0 || strcmp(meaning->prefix, "MISCONF") == 0;
+}
+
 enum rlock_status rlock__server_error(struct rlock__error *error, const char *reply, size_t len,
 				      const char *script)
 {
@@ -328,6 +334,7 @@ enum rlock_status rlock__server_error(struct rlock__error *error, const char *re
 	rlock__text_fill(told, sizeof(told), meaning->text, error->server, shown);
 	(void)rlock__fail(error, meaning->status, "%s", told);
 	error->heals_itself = meaning->heals_itself;
+	error->is_of_master = is_error_of_master(meaning);
 	error->failure.is_transient = is_transient_error(meaning);
 	rlock__error_set_reply(error, shown);
 	return meaning->status;

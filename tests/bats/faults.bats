@@ -608,6 +608,29 @@ proxy_counts() {
 	[ ! -e ran ]
 }
 
+# subscriptions: one line with the client id of each subscription.
+subscriptions() { redis client list type pubsub | sed -nE 's/^id=([0-9]+) .*/\1/p'; }
+
+is_subscribed() { [ -n "$(subscriptions)" ]; }
+
+was_denied_twice() { [ "$(grep -c 'memory is full' stderr)" -ge 2 ]; }
+
+@test "a fair waiter stays subscribed while the server's memory is full, so that no other waiter takes it for dead" {
+	local before
+	start_own_server
+	hold_in_background a
+	record_stderr rlock fair -vv -w 60s a -- true
+	wait_until 5 has_queue_length a 1
+	wait_until 5 is_subscribed
+	before=$(subscriptions)
+	redis config set maxmemory 1
+	wait_until 15 was_denied_twice
+	assert_equal "$(subscriptions)" "$before"
+	redis config set maxmemory 0
+	end_commands
+	ended_with 0
+}
+
 @test "a key that is a string, a list, a set or a read/write lock is refused with 78 and not changed" {
 	local command before
 	for command in 'set a value' 'rpush a value' 'sadd a value' 'hset a mode read somebody 1'; do
