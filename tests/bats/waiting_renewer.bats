@@ -165,6 +165,7 @@ grant_unheard() {
 	local front
 	rlock lock --owner other -l 60s a
 	in_background bash -c 'rlock lock --pid $$ -t 60s a & echo $! >front; wait $!; echo $? >acquired; wait_until_true test -e go; rlock unlock --pid $$ a'
+	wait_until 5 test -s front
 	wait_until 5 waits_in_queue 1
 	front=$(<front)
 	wait_until 5 has_renewer "$front"
