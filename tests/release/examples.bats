@@ -87,6 +87,13 @@ does_example() {
 	nothing_is_held
 }
 
+@test "README: with a link called flock in the first directory of PATH, flock is rlock, and says so" {
+	stub sudo 'exec "$@"'
+	show_example README.md flock-link | sed "s|/usr/local|$PWD|g" >script
+	PATH=$PWD:$PATH run -0 sh ./script
+	assert_output --regexp '^flock from rlock '
+}
+
 # ---- cron ----
 
 # as_cron FIELDS LINE: run LINE as cron does, without its first FIELDS words, on a machine whose configuration file names the server.
