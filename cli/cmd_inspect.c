@@ -1,6 +1,6 @@
 /*
- * status: print the kind, the holders and the waiters of each name. list: print a row for each held lock, which lib/list.c finds. Tables
- * of fields say what is printed. Text from a server is escaped.
+ * status: print the kind, the holders and the waiters of each name. list: print a row for each lock that is held, or whose last holder is
+ * remembered; lib/list.c finds them. Tables of fields say what is printed. Text from a server is escaped.
  */
 #include <inttypes.h>
 #include <stdio.h>

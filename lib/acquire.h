@@ -156,9 +156,10 @@ enum rlock_status rlock__acquire_probe(struct rlock__waiter *waiter);
 const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 						struct rlock__args *args);
 /*
- * When the wait ends without the lock, undo what the attempts may have left on the servers. Where a reply is outstanding, send
- * the undo without waiting. At the other places wait for the reply to the undo, because a server that has forgotten the script
- * must be sent its text. The wait takes one second at most, and 300 ms if no lock can be held.
+ * When the wait ends without the lock, undo what the attempts may have left on the servers. At most places wait for the reply to
+ * the undo, because a server that has forgotten the script must be sent its text: one second at most, and 300 ms if no lock can be
+ * held. Where a reply to an attempt is outstanding, send the undo behind it, and wait 300 ms at most until the server has read it.
+ * Holds with earlier ids take 300 ms more at most.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

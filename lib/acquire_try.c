@@ -469,7 +469,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 #define COMPLETE_MS 250
 /*
  * Longest time for leaving the queues at the end of a wait, if no server can have granted the lock. If leaving fails, the
- * scripts later remove us as a dead waiter.
+ * scripts later remove us as a dead waiter. Also the longest time for undoing the holds with earlier ids.
  */
 #define LEAVE_MS 300
 

@@ -1,6 +1,7 @@
 /*
  * The table of lock kinds: their scripts, the keys that each script gets, and the channel that wakes waiters. Also the wire
- * format of all keys and channels of a name, which no other file of the library contains. The scripts themselves are in lua/.
+ * format of all keys and channels of a name. Only two other files contain a part of it: list.c finds names by their keys, and check.c
+ * makes a key to try rights. The scripts themselves are in lua/.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -55,7 +55,7 @@ keep=$RLOCK_BIN long=${RLOCK_LONG_TESTS-}
 unset "${!RLOCK_@}" CI_JOB_URL "${!BUILDKITE_@}" "${!CIRCLE_@}" BUILD_URL "${!GITHUB_@}" REDISCLI_AUTH MAKEFLAGS MFLAGS MAKELEVEL
 tools=$(realpath -m "$TOOLS_DIR")
 export RLOCK_BIN=$keep RLOCK_LONG_TESTS=$long PATH=${keep%/*}:$tools:$PATH
-# bash loads the builtins of tests/lib from here.
+# bash loads the builtin ask_redis from here, which tests/lib uses.
 export BASH_LOADABLES_PATH=$tools
 export TESTS_UNDER LC_ALL=C.UTF-8
 

@@ -108,7 +108,7 @@ run_tests = $(Q)TOOLS_DIR=$(BUILD)/tools BATS='$(BATS)' JOBS='$(JOBS)' TEST='$(T
 watched = TESTS_UNDER=$1 FINDINGS=$(BUILD)/$1/findings LIMIT=3600
 on_servers = SERVERS='$(SERVERS)' SERVERS_DIR=$(BUILD)/servers tests/servers.sh
 
-other_checks = These were the tests of the program. Documents, packages and the size of scripts: make check-release. All others: make help.
+other_checks = These were the tests of the program. Documents and packages: make check-release. All others: make help.
 # What `make check` needs to be built.
 checked := all $(BUILD)/unit-tests $(BUILD)/property/model $(tools)
 
@@ -142,7 +142,7 @@ check-servers: $(checked) ## run all tests, or FILES, on each server of tools/se
 
 # check-mutants runs tests of `make check` in copies of this tree.
 .PHONY: check-mutants
-check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; half an hour
+check-mutants: | prepare ## break the source in places that matter, or MUTANTS, and fail unless tests find each; an hour
 	$(Q)BUILD='$(BUILD)' MUTANTS_DIR=$(BUILD)/mutants BATS='$(BATS)' JOBS='$(JOBS)' MUTANTS='$(MUTANTS)' \
 		CHECKED='$(patsubst $(BUILD)/%,build/%,$(checked))' tests/mutants/run.py
 

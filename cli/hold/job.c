@@ -47,7 +47,7 @@ static bool is_renewer(const struct proc *proc)
 
 /*
  * Whether the process belongs to no job, whichever process started it. These are the renewer of a lock without a
- * command, which ends with the process of --pid; a helper (shell.c, os.c); and the private server of local:.
+ * command, which ends with the process of --pid; a helper (shell.c, os.c, guard.c, event_log.c); and the private server of local:.
  */
 static bool is_outside_job(const struct proc *proc)
 {

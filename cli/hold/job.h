@@ -14,6 +14,7 @@
  * - --signal to a nested rlock has a mark (os_process_signal_as_all). The nested rlock then does not pass it on: its COMMAND
  *   has got it from the same sender.
  * - SIGKILL to a renewer that is stopped or hangs: the front sends it.
+ * - SIGKILL to the job, if the front has taken over from a dead renewer and hangs: the guard sends it (guard.c).
  */
 #ifndef JOB_H
 #define JOB_H

@@ -51,8 +51,9 @@ enum terminate_reason {
 
 struct lease {
 	/*
-	 * The members up to front are set before the front forks the renewer. After that only lease_ms can change: the
-	 * renewer reads it from the hold file if `rlock renew` has extended a lock without a command.
+	 * The members up to front are set before the front forks the renewer. After that only two of them can change: hold_ids,
+	 * during the wait; and lease_ms, which the renewer reads from the hold file if `rlock renew` has extended a lock
+	 * without a command.
 	 */
 	int64_t lease_ms;
 	/* valid in both processes, because neither of them has executed another program */
@@ -197,7 +198,8 @@ bool lease_has_begun(const struct lease *lease);
 
 /*
  * When the next iteration of a renewer that waits for the lock is due, even if no event comes. It is due at the end of the
- * wait, and at least every WAIT_ITERATION_MS: otherwise the front could not notice a renewer that hangs.
+ * wait, and at least every WAIT_ITERATION_MAX_MS, or every third of the lease if that is shorter: otherwise the front could not
+ * notice a renewer that hangs.
  */
 int64_t lease_wait_iteration_ms(const struct lease *lease, int64_t now_ms);
 

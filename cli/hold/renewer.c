@@ -516,7 +516,7 @@ static void close_watched(struct renewer *renewer, int *fd)
 	*fd = -1;
 }
 
-/* Write the log records that the front had not read when it was killed. Its messages to the user are dropped. */
+/* Write the log records that this process had sent, and the front had not read when it was killed. Drop the lines for the user. */
 static void log_unread(struct renewer *renewer)
 {
 	struct record record;

@@ -1,7 +1,7 @@
 /*
  * Write, read and find hold files. The file of a hold is "hold-PID-START-HOLDID", with lines "KEY VALUE". runtime_dir.c
  * knows the directory, hold_entry.c the format of a lock's line. A file is written again only if its hold is lost, a
- * release failed, a fixed lease was renewed, or a cleaner removed the file.
+ * release failed, its descriptor was closed, a fixed lease was renewed, or a cleaner removed the file.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -39,7 +39,10 @@ struct hold_file {
 	bool is_fixed_lease;
 	bool reads_requests; /* as in struct rlock_record */
 	bool is_lost;
-	/* A release failed while the lock was certainly held: the server may still have carried it out. */
+	/*
+	 * The server may have released the hold without our knowledge: a release failed while the lock was certainly held, or the
+	 * renewer of a closed descriptor is about to send one.
+	 */
 	bool is_abandoned;
 	/* descriptor of the process that the lock is for; -1: the lock is for the process itself */
 	int descriptor;

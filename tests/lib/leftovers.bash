@@ -1,6 +1,6 @@
 # What rlock leaves behind, and how processes ended. Sourced after helpers.bash.
 #
-#   list_test_processes [NAME...]     prints the pids of this test's processes with these names; default: rlock and its renewers
+#   list_test_processes [NAME...]     prints the pids of this test's processes with these names; default: rlock, its renewers and rlock-command
 #   renewers                          prints the pids of this test's renewers
 #   find_only_renewer                 waits until one renewer of this test runs; sets RENEWER, its pid
 #   no_rlock_runs                     whether no rlock and no renewer of this test runs

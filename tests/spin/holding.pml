@@ -6,7 +6,7 @@
  * The renewer holds the lock, and is COMMAND's parent. When the renewer is dead, COMMAND's processes are children of the front,
  * which then holds the lock by the same code (Holder), over a connection of its own. Front and renewer know of each other only
  * what is in the lease, in shared memory. If a write must come before another step, it is a step of its own here, since the
- * process can be killed between the two. Phases and events have the names of enum hold_phase and enum hold_event.
+ * process can be killed between the two. The phases have the names of enum hold_phase.
  *
  * Time passes in ticks. The client counts the lease from when it sent its last successful request, the server from when the
  * request arrived. The client's deadline is one tick before the earliest end of the lease. Before each tick, every process that
