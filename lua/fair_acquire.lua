@@ -103,21 +103,35 @@ local function is_our_turn(name)
 	return not must_await_return(name, waits_since_us) or name.head and has_kept_position(name, fresh_owner)
 end
 
+-- The error of a server whose memory is full; else nil. The command changes nothing, but needs memory.
+local function memory_error(name)
+	local reply = redis.pcall('ZADD', name.deadlines, 'XX', 0, '')
+	return is_memory_error(reply) and reply or nil
+end
+
+-- Remove dead waiters, and wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the
+-- lock has expired. A waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
+local function prune_and_wake(name)
+	prune(name, fresh_owner)
+	name.head = head_of(name)
+	if name.is_free and name.head ~= fresh_owner then
+		remove_unsubscribed_redisson(name, fresh_owner)
+		wake_head(name, fresh_owner)
+	end
+end
+
 local function check(index, name)
 	local reply = check_lock(index, name)
 	if reply then return reply end
 	if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	prune(name, fresh_owner)
-	-- Wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the lock has expired. A
-	-- waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
+	-- A server whose memory is full refuses the heartbeats of all waiters, so take none of them for dead. Do not join the queue
+	-- either: after the first write the server would allow that, and the caller would come before waiters that it refuses.
+	local denial = not name.is_ours and memory_error(name)
+	if denial and (may_wait or name.is_free) then return denial end
+	if not denial then prune_and_wake(name) end
 	name.head = head_of(name)
-	if name.is_free and name.head ~= fresh_owner then
-		remove_unsubscribed_redisson(name, fresh_owner)
-		wake_head(name, fresh_owner)
-		name.head = head_of(name)
-	end
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
 	name.is_busy = not name.is_ours and not is_our_turn(name)

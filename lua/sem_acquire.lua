@@ -250,7 +250,9 @@ for index, name in ipairs(names) do
 end
 local reply
 if first_busy then
-	reply = replica_error(names[1]) or busy_reply(first_busy, names[first_busy])
+	-- Before replica_error, as in acquire.lua.
+	reply = busy_reply(first_busy, names[first_busy])
+	reply = replica_error(names[1]) or reply
 else
 	reply = grant_all(acquire_permits)
 end

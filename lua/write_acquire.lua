@@ -52,11 +52,13 @@ local TURN_MS = 5000
 local HEARTBEAT_MS = 2000
 
 -- Claim the next turn. If several writers wait, the key has the owner of the last one that has claimed the turn, and the
--- time since when the first one waits.
+-- time since when the first one waits. Return the error, or nil. It is none that a server whose memory is full refuses the claim: the
+-- caller waits all the same.
 local function claim_turn(name)
 	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
-	redis.call('SET', name.writer,
+	local reply = redis.pcall('SET', name.writer,
 		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+	return is_error(reply) and not is_memory_error(reply) and reply or nil
 end
 
 -- Check a lock that is not free. If it cannot be acquired, and waiting would not help, return the reply. Else return nil, and set
@@ -122,7 +124,8 @@ local function busy_reply(index)
 	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))
 	for _, name in ipairs(names) do
 		if may_wait and name.has_readers then
-			claim_turn(name)
+			local err = claim_turn(name)
+			if err then return err end
 			reply[6] = sooner_ms(reply[6], HEARTBEAT_MS)
 		end
 	end

@@ -20,12 +20,14 @@ local WAKE_QUEUE_MS = 60000
 
 -- Add the caller to the queue, or keep it there. False: a command failed, and the caller is not in the queue. The first command
 -- changes nothing, but needs memory, so a server whose memory is full refuses it. After another write such a server would allow
--- ZADD, and the queue would grow.
+-- ZADD, and the queue would grow. But a caller that is in the queue stays there.
 local function join_wake_queue(name, since_us)
 	local queue = name.wake_queue
-	for _, step in ipairs({ { 'ZADD', queue, 'XX', 0, '' }, { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
+	local first = redis.pcall('ZADD', queue, 'XX', 0, '')
+	if is_memory_error(first) then return redis.pcall('ZRANGE', queue, digits(since_us), digits(since_us), 'BYSCORE')[1] == hold_id end
+	for _, step in ipairs({ { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
 		{ 'ZADD', queue, digits(since_us), hold_id }, { 'PEXPIRE', queue, WAKE_QUEUE_MS } }) do
-		if is_error(redis.pcall(unpack(step))) then
+		if is_error(first) or is_error(redis.pcall(unpack(step))) then
 			redis.pcall('ZREM', queue, hold_id)
 			return false
 		end

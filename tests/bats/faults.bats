@@ -613,22 +613,108 @@ subscriptions() { redis client list type pubsub | sed -nE 's/^id=([0-9]+) .*/\1/
 
 is_subscribed() { [ -n "$(subscriptions)" ]; }
 
-was_denied_twice() { [ "$(grep -c 'memory is full' stderr)" -ge 2 ]; }
+# was_denied FILE: whether the rlock that writes to FILE has been denied three times because the memory is full.
+was_denied() { [ "$(grep -c 'memory is full' "$1")" -ge 3 ]; }
+
+# wait_with FILE VERB: an rlock waits for the lock a; it writes what it does to FILE. Its pid is added to PIDS.
+wait_with() {
+	in_background sh -c 'exec rlock "$2" -vv -w 60s a -- true 2>"$1"' sh "$@"
+	PIDS+=("$PID")
+}
+
+end_all() {
+	local pid
+	end_commands
+	for pid in "${PIDS[@]}"; do
+		ended_with 0 "$pid"
+	done
+}
 
 @test "a fair waiter stays subscribed while the server's memory is full, so that no other waiter takes it for dead" {
 	local before
+	local -a PIDS=()
 	start_own_server
 	hold_in_background a
-	record_stderr rlock fair -vv -w 60s a -- true
+	wait_with first fair
 	wait_until 5 has_queue_length a 1
 	wait_until 5 is_subscribed
 	before=$(subscriptions)
 	redis config set maxmemory 1
-	wait_until 15 was_denied_twice
+	wait_until 20 was_denied first
 	assert_equal "$(subscriptions)" "$before"
 	redis config set maxmemory 0
-	end_commands
-	ended_with 0
+	end_all
+}
+
+@test "while the server's memory is full nobody joins the queue of a fair lock, and nobody is taken for dead" {
+	local before waiter
+	local -a PIDS=()
+	start_own_server
+	hold_in_background a -t 60s
+	for waiter in 1 2; do
+		wait_with "$waiter" fair
+		wait_until 5 has_queue_length a "$waiter"
+	done
+	before=$(redis lrange 'redisson_lock_queue:{a}' 0 -1)
+	redis config set maxmemory 1
+	# Until the heartbeats of both have expired, which live for 4 s.
+	for waiter in 1 2; do
+		wait_until 20 was_denied "$waiter"
+	done
+	wait_with 3 fair
+	wait_until 30 was_denied 3
+	assert_equal "$(redis lrange 'redisson_lock_queue:{a}' 0 -1)" "$before"
+	redis config set maxmemory 0
+	wait_until 10 has_queue_length a 3
+	assert_equal "$(redis lrange 'redisson_lock_queue:{a}' 0 1)" "$before"
+	end_all
+}
+
+has_tried_again() { [ "$(calls_of evalsha)" -ge 1 ]; }
+
+@test "a waiter for any lock but a fair one stays in the wake queue while the server's memory is full" {
+	local before
+	local -a PIDS=()
+	start_own_server
+	hold_in_background a -t 60s
+	wait_with first run
+	wait_until 5 has_waiters a
+	wait_with second run
+	wait_until 5 has_waiters a 2
+	before=$(redis zrange 'rlock_queue:{a}' 0 -1)
+	redis config set maxmemory 1
+	redis config resetstat
+	# The second waiter tries again after 3 s.
+	wait_until 15 has_tried_again
+	assert_equal "$(redis zrange 'rlock_queue:{a}' 0 -1)" "$before"
+	redis config set maxmemory 0
+	end_all
+}
+
+@test "a waiter for a semaphore does not join the wake queue while the server's memory is full" {
+	local -a PIDS=()
+	start_own_server
+	in_background rlock sem --permits 1 a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
+	redis config set maxmemory 1
+	in_background sh -c 'exec rlock sem --permits 1 -v -w 60s a -- true 2>waiter'
+	PIDS+=("$PID")
+	wait_until 5 file_contains waiter 'waiting for'
+	redis_says 0 zcard 'rlock_queue:{a}'
+	redis config set maxmemory 0
+	end_all
+}
+
+@test "a writer that finds readers on a full server waits" {
+	local -a PIDS=()
+	start_own_server
+	in_background rlock read a -- run_until_ended
+	wait_until 5 is_held a
+	redis config set maxmemory 1
+	wait_with writer write
+	wait_until 5 file_contains writer 'waiting for'
+	redis config set maxmemory 0
+	end_all
 }
 
 @test "a key that is a string, a list, a set or a read/write lock is refused with 78 and not changed" {
