@@ -618,9 +618,12 @@ static size_t count_answered(const struct rlock__broadcast *broadcast)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < broadcast->places->count; i++)
-		count +=
-			broadcast->answers[i].is_over && broadcast->answers[i].status != RLOCK_ENET;
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		const struct rlock__answer *answer = &broadcast->answers[i];
+
+		count += answer->is_over &&
+			 (answer->status != RLOCK_ENET || answer->result.was_denied);
+	}
 	return count;
 }
 

@@ -145,6 +145,16 @@ is_kept() {
 	(($(redis pttl "$1") > 3500000))
 }
 
+@test "servers whose memory is full count as servers that answered" {
+	local number
+	take_servers 3
+	for number in "${SERVERS[@]}"; do on "$number" redis config set maxmemory 1; done
+	run -69 rlock run a -- touch ran
+	assert_one_line '^rlock: a: quorum not reached: 3 of 3 servers answered, and 2 are needed; .*memory is full'
+	for number in "${SERVERS[@]}"; do on "$number" redis config set maxmemory 0; done
+	[ ! -e ran ]
+}
+
 @test "with fewer servers than the quorum rlock exits with 69, immediately or at the end of --wait, and leaves nothing" {
 	take_servers 4
 	make_unreachable "${SERVERS[0]}"
