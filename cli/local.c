@@ -132,10 +132,13 @@ static bool was_started_for(pid_t pid, const char *path)
 	       strcmp(text, path) == 0;
 }
 
-/* Whether sockets, the text of /proc/net/unix, has a socket of the process that listens at path. */
-static bool has_listener(pid_t pid, const char *path, const char *sockets)
+/*
+ * Whether sockets, the text of /proc/net/unix, has a socket on which the process listens. Do not compare its path: there a part of the
+ * path can be a symbolic link.
+ */
+static bool has_listener(pid_t pid, const char *sockets)
 {
-	char directory[32], link[48], line[PATH_MAX + 64];
+	char directory[32], link[48], part[64];
 	struct dirent *entry;
 	bool is_found = false;
 	DIR *dir;
@@ -152,27 +155,25 @@ static bool has_listener(pid_t pid, const char *path, const char *sockets)
 		if (cursor == NULL || !number_read(&cursor, &inode))
 			continue;
 		/* Flags, type and state are those of a listener: its connections have the same path. */
-		(void)snprintf(line, sizeof(line), " 00010000 0001 01 %5" PRId64 " %s\n", inode,
-			       path);
-		is_found = strstr(sockets, line) != NULL;
+		(void)snprintf(part, sizeof(part), " 00010000 0001 01 %5" PRId64 " ", inode);
+		is_found = strstr(sockets, part) != NULL;
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
 	return is_found;
 }
 
-/* Whether the server listens at the path of the socket in dir_fd, even if the socket was removed from there. */
-static bool is_listening(pid_t pid, int dir_fd)
+/* Whether the private server listens on its socket, even if the socket was removed from the directory. */
+static bool is_listening(pid_t pid)
 {
-	char file[32], path[PATH_MAX + sizeof(SOCKET_FILE) + 1], *sockets;
+	char file[32], *sockets;
 	bool is_found;
 	struct stat st;
 	size_t len;
 
-	(void)snprintf(path, sizeof(path), "%s/" SOCKET_FILE, runtime_dir_path_of(dir_fd));
 	(void)snprintf(file, sizeof(file), "/proc/%d/net/unix", (int)pid);
 	sockets = file_read_all(open(file, O_RDONLY | O_CLOEXEC), SIZE_MAX, 0, &st, &len);
-	is_found = sockets != NULL && has_listener(pid, path, sockets);
+	is_found = sockets != NULL && has_listener(pid, sockets);
 	free(sockets);
 	return is_found;
 }
@@ -187,12 +188,12 @@ static bool has_lost_socket(pid_t pid, int dir_fd)
 	struct proc proc;
 	int err;
 
-	if (!is_listening(pid, dir_fd))
+	if (!is_listening(pid))
 		return false;
 	err = local_server_connect(dir_fd, &listening);
 	if (err == 0)
 		return listening > 0 && listening != pid;
-	return (err == ENOENT || err == ECONNREFUSED) && is_listening(pid, dir_fd) &&
+	return (err == ENOENT || err == ECONNREFUSED) && is_listening(pid) &&
 	       proc_read(pid, &proc) && !proc.is_killed;
 }
 

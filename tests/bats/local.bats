@@ -196,6 +196,16 @@ remains_only_server_after() {
 	assert_line --regexp "^BAD +local +process $SERVER .*: kill $SERVER\$"
 }
 
+@test "a private server that has lost its socket is found behind a symbolic link, too" {
+	local link=$PWD/link/${RLOCK_RUNTIME_DIR##*/}
+	ln -s "${RLOCK_RUNTIME_DIR%/*}" link
+	RLOCK_RUNTIME_DIR=$link rlock run -u local: warm-up -- true
+	SERVER=$(servers)
+	rm "$LOCAL"
+	RLOCK_RUNTIME_DIR=$link run -71 rlock run -u local: a -- true
+	assert_one_line "^rlock: .*: kill $SERVER\$"
+}
+
 @test "a private server that is starting, and does not listen yet, is not taken for one that has lost its socket" {
 	mkfifo go
 	mkdir bin
