@@ -52,9 +52,9 @@ holds_escapers() {
 		wait_until 5 no_rlock_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END
-		124|none|${ESCAPERS[*]}|--max-run 4s
-		124|RENEWER|${ESCAPERS[*]}|--max-run 4s
-		124|PID|hopper hopper hopper hopper|--max-run 4s
+		124|none|${ESCAPERS[*]}|--max-run 6s
+		124|RENEWER|${ESCAPERS[*]}|--max-run 6s
+		124|PID|hopper hopper hopper hopper|--max-run 6s
 		124|PID|${ESCAPERS[*]}|--lease 9s
 		143|none|${ESCAPERS[*]}|
 		130|none|session bare|

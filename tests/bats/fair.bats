@@ -296,11 +296,12 @@ queue_java() {
 	start_fair_contender r2 listens
 	queue_java unseen J1
 	RLOCK_URL=redis://blind@127.0.0.1:$PORT start_fair_contender r3 unseen
-	queue_java sometimes J1
-	start_fair_contender r4 sometimes
 	queue_java a J1 J2 J3
 	start_fair_contender r1 a
-	stays_true_for 2.5 are_waiting r1 r2 r3 r4 r5
+	# Last, since J1 must subscribe within 6 s.
+	queue_java sometimes J1
+	start_fair_contender r4 sometimes
+	stays_true_for 1.5 are_waiting r1 r2 r3 r4 r5
 	java_subscribes sometimes J1
 	listener=$PID
 	stays_true_for 2.5 are_waiting r2 r3 r4 r5

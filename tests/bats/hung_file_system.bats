@@ -117,13 +117,13 @@ on_file_system() {
 
 @test "when SIGKILL does not end a hung renewer, rlock terminates the command before the lease ends, with 76 and the reason" {
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 9s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
+	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" -t 15s a -- sh -c "echo \$\$ >command-pid; exec run_until_ended" 2>stderr'
 	find_hold_processes
-	wait_until 5 is_renewed a 9000
+	wait_until 10 is_renewed a 15000
 	touch switches/readlink
 	redis client kill type normal skipme yes >/dev/null
 	wait_until 10 grep -q readlink switches/asked
-	wait_until 10 is_gone "$COMMAND"
+	wait_until 20 is_gone "$COMMAND"
 	is_held a
 	ended_with 76
 	stderr_is_one_line '^rlock: a: lock lost at [0-9T:+-]+: not renewed for [0-9.]+s: the renewer hangs in the kernel; '
@@ -132,15 +132,15 @@ on_file_system() {
 	wait_until 10 is_gone "$RENEWER"
 }
 
-# end_command_below_hang SCRIPT [OPTION...]: the renewer of a lock for 15 s hangs, and SIGKILL does not end it. rlock takes over, and the
+# end_command_below_hang SCRIPT [OPTION...]: the renewer of a lock for 24 s hangs, and SIGKILL does not end it. rlock takes over, and the
 # command ends. SCRIPT is a command for sh.
 end_command_below_hang() {
 	needs_hung_file_system
-	on_file_system sh -c 'exec rlock run -v -u "unix://$PWD/mnt/l" -t 15s "$@" a -- sh -c "$0" 2>stderr' "$@"
+	on_file_system sh -c 'exec rlock run -v -u "unix://$PWD/mnt/l" -t 24s "$@" a -- sh -c "$0" 2>stderr' "$@"
 	find_hold_processes
 	touch switches/readlink
 	redis client kill type normal skipme yes >/dev/null
-	wait_until 10 file_contains stderr 'rlock takes over'
+	wait_until 20 file_contains stderr 'rlock takes over'
 	end_commands
 	wait_until 5 is_gone "$COMMAND"
 }
@@ -168,7 +168,7 @@ end_command_below_hang() {
 @test "when the status of a command of another user cannot be read below a hung renewer, rlock exits with 71 and says so" {
 	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
 	not_under_valgrind 'it runs the command itself'
-	record_stderr setpriv --bounding-set=-kill,-sys_ptrace --inh-caps=-all rlock run -v -t 15s a -- \
+	record_stderr setpriv --bounding-set=-kill,-sys_ptrace --inh-caps=-all rlock run -v -t 24s a -- \
 		setpriv --reuid=65534 --clear-groups sh -c 'until [ -e go ]; do sleep 0.1; done'
 	# If the renewer was stopped before it has started the command, another one would start it.
 	wait_until 10 has_command "$PID"

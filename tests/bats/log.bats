@@ -101,8 +101,11 @@ objects() {
 	[ "$(field waited_ms timed_out)" -ge 3000 ]
 	assert_between 0 "$(field holder_held_ms busy)" "$(field holder_held_ms timed_out)"
 	rm log
+	wait_until 5 no_subscribers
 	in_background rlock run --log log a -- true
 	wait_until 10 has_waiters a
+	# It subscribes when it has read that the lock is held.
+	wait_until 5 eval '! no_subscribers'
 	kill -TERM "$PID"
 	wait_until 10 has_events 'waited a,cancelled a'
 	assert_equal "$(field reason cancelled)" '"signal 15"'

@@ -185,7 +185,9 @@ has_only_command() {
 @test "a waiter uses the current password for both of its connections" {
 	hold_by_foreign_client a
 	in_background rlock run --password-command "$COMMAND" a -- touch ran
+	# It has both connections when it is subscribed.
 	wait_until 5 has_waiters a
+	wait_until 5 eval '! no_subscribers'
 	assert_equal "$(wc -l <calls)" 2
 	rotate second-t0ken
 	close_connections
@@ -199,18 +201,18 @@ has_only_command() {
 @test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
 	# The program "maybe" records each call, and fails while the file "away" exists. The server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 9s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
+	in_background sh -c 'exec rlock run -t 18s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
-	wait_until 10 has_calls 2
+	wait_until 20 has_calls 2
 	echo expired >token-now
 	rm away
 	wait_until 10 has_calls 4
 	# No renewal can succeed yet.
-	redis pexpire a 7000 >/dev/null
+	redis pexpire a 14000 >/dev/null
 	rotate second-t0ken
-	wait_until 10 ttl_is_above a 7000
+	wait_until 10 ttl_is_above a 14000
 	wait_until 5 has_only_command "$PID"
 	: >away
 	close_connections

@@ -67,7 +67,7 @@ load ../lib/hold_processes
 hold_with_family_and_renewer() {
 	for _ in 1 2 3; do
 		rm -f family
-		hold_with_family a -t 6s
+		hold_with_family a -t 9s
 		! has_renewer "$PID" || break
 		kill -s KILL "$PID" "${FAMILY[@]}"
 		wait_until 10 no_keys
@@ -81,11 +81,11 @@ hold_with_family_and_renewer() {
 		# SIGKILL comes a tenth of the lease before its end: rlock may get no processor time for that long.
 		hold_with_family_and_renewer
 		RENEWER=${RENEWERS[0]}
-		wait_until 5 is_renewed a 6000
+		wait_until 10 is_renewed a 9000
 		without_renewal "$PID" with_lease_end kill -s STOP "$SERVER_PID"
 		# Send the signal after without_renewal: its SIGCONT to rlock and the renewer would undo an earlier SIGSTOP.
 		kill -s "$signal" "${!victim}"
-		watch_family 8
+		watch_family 12
 		((LAST_SEEN_MS < end)) || fail "seen $((LAST_SEEN_MS - end)) ms after the end of the lease, after $signal to $victim: ${SEEN[*]:0:8}"
 		kill -s CONT "$SERVER_PID"
 		# Send SIGCONT only to rlock, and only if it was stopped: the leak sanitizer stops a process that ends, and hangs
@@ -102,10 +102,10 @@ hold_with_family_and_renewer() {
 }
 
 @test "when rlock and its renewer were stopped for longer than the lease, they then terminate the command, and the next holder keeps the lock" {
-	hold_with_pids a -t 3s --grace 60s
+	hold_with_pids a -t 9s --grace 60s
 	kill -s STOP "$PID" "$RENEWER"
 	in_background rlock run a -- sh -c 'touch second; run_until_ended'
-	wait_until 10 file_exists second
+	wait_until 20 file_exists second
 	kill -s CONT "${BACKGROUND[0]}" "$RENEWER"
 	# rlock and its renewer must not wait for the grace time, which is longer than this.
 	takes_less_than 20 ended_with 76 "${BACKGROUND[0]}"

@@ -28,10 +28,13 @@ requests() {
 }
 
 @test "a waiter acquires the lock when the holder ends, and sends no request until then" {
-	local before
-	hold_in_background a
+	local before subscriptions
+	hold_in_background a -t 5m
+	subscriptions=$(calls_of subscribe)
 	in_background rlock run a -- touch second
 	wait_until 5 has_waiters a 1
+	# The first probe follows the attempt that comes after the subscription.
+	wait_until 10 has_subscribed_again $((subscriptions + 1))
 	before=$(requests)
 	pause_for 1.5
 	assert_equal $(($(requests) - before)) 2

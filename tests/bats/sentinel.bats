@@ -381,6 +381,7 @@ start_sockets() {
 	local name
 	for name; do
 		in_background redis-server --port 0 --unixsocket "$PWD/$name" --save '' --appendonly no --dir "$PWD" --logfile ''
+		run_in_real_time "$PID"
 	done
 	for name; do
 		wait_until 20 has_run_for "$name" 8
@@ -446,7 +447,7 @@ has_run_for() {
 	freeze_sentinels 2
 	# A renewal is due within this time. The TTL does not show whether it succeeded: the server renews the lock, but no sentinel
 	# confirms that this is the master.
-	stays_true_for 6 is_running "$PID"
+	stays_true_for 5.2 is_running "$PID"
 	thaw_sentinels
 	await_renewal a 15000
 	freeze_sentinels 1 2 3
@@ -544,7 +545,7 @@ has_run_for() {
 	is_gone "$(<inner)"
 	stderr_is_one_line '^rlock: a: lock lost at .*: it expired or was deleted on the server; terminating the command; '
 	in_background rlock run -t 20s b -- run_until_ended
-	wait_until 5 on 2 is_held b
+	wait_until 5 has_child "$PID" run_until_ended
 	pause_for 1.1
 	set_master "$(port_of 1)"
 	end_commands

@@ -167,7 +167,7 @@ find_foreign() {
 		kill -s STOP "$SERVER_PID"
 		in_background rlock run --connect-timeout 60s a -- touch ran
 		wait_until 5 has_renewer "$PID"
-		wait_until 5 has_no_answer_yet "$(renewer_of "$PID")"
+		wait_until 5 eval 'has_no_answer_yet "$(renewer_of "$PID")"'
 		kill -s "$signal" "$PID"
 		takes_less_than 5 ended_with $((128 + $(kill -l $signal)))
 		wait_until 10 no_rlock_runs
@@ -192,7 +192,7 @@ find_foreign() {
 		in_background rlock $verb --connect-timeout 60s --ttl 60s "a-${verb%% *}" -- touch ran
 		pids+=("$PID")
 		wait_until 5 has_renewer "$PID"
-		wait_until 5 has_no_answer_yet "$(renewer_of "$PID")"
+		wait_until 5 eval 'has_no_answer_yet "$(renewer_of "$PID")"'
 	done
 	kill -s TERM "${pids[@]}"
 	for PID in "${pids[@]}"; do

@@ -61,7 +61,7 @@ print(flock.wait())' rlock flock f sh -c "$REPORT_PID_AND_RUN" >ended
 }
 
 @test "a lost lock is not reported again when the renewer is killed after it has reported the loss" {
-	hold_logging a -t 3s --on-lost ignore
+	hold_logging a -t 9s --on-lost ignore
 	redis del a
 	wait_until 10 grep -q 'lock lost' stderr
 	kill -s KILL "$RENEWER"

@@ -132,7 +132,8 @@ grant_unheard() {
 @test "no other renewer is started when the renewer is killed while it releases after a failed start of the command" {
 	needs_refuse
 	start_proxy
-	proxy hold-reply "$RELEASE"
+	# Hold the replies to repeated releases as well.
+	proxy hold-reply "$RELEASE" 1000
 	record_stderr refuse refused rlock-renewer clone,clone3,fork,vfork EAGAIN 1 rlock run a -- touch ran
 	wait_until 10 file_contains stderr 'cannot start touch'
 	kill -s KILL "$(renewer_of "$PID")"
@@ -143,16 +144,23 @@ grant_unheard() {
 }
 
 @test "an rlock that cannot start another renewer releases the lock that was granted to the killed one" {
+	local try
 	needs_refuse
-	rlock lock --owner other -l 60s a
-	record_stderr refuse refused rlock clone,clone3,fork,vfork EAGAIN 2 rlock run -t 60s a -- touch ran
-	wait_until 5 waits_in_queue 1
-	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
-	# Stop rlock: the renewer does not start the command while rlock is stopped.
-	kill -s STOP "$PID"
-	release_other
-	wait_until 5 is_held a
+	for try in 1 2 3; do
+		rlock lock --owner other -l 60s a
+		record_stderr refuse refused rlock clone,clone3,fork,vfork EAGAIN 2 rlock run -t 60s a -- touch ran
+		wait_until 5 waits_in_queue 1
+		wait_until 5 has_renewer "$PID"
+		RENEWER=$(renewer_of "$PID")
+		# Stop rlock: the renewer does not start the command while rlock is stopped.
+		kill -s STOP "$PID"
+		release_other
+		# On a busy machine rlock may have ended this renewer, which had no processor for a second, and started no other one.
+		! becomes_true_within 5 is_held a || break
+		kill -s CONT "$PID"
+		ended_with 71
+		stderr_is_one_line '^rlock: a: cannot start the renewer: '
+	done
 	kill -s KILL "$RENEWER"
 	kill -s CONT "$PID"
 	ended_with 71
@@ -300,19 +308,19 @@ grant_unheard() {
 }
 
 @test "a stopped renewer does not delay the end of the wait time" {
-	wait_behind run -w 6s
+	wait_behind run -w 10s
 	kill -s STOP "$RENEWER"
-	takes_less_than 13 ended_with 75
-	stderr_is_one_line '^rlock: a: timed out after 6s: '
+	takes_less_than 17 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 10s: '
 	wait_until 5 no_rlock_runs
 	wait_until 5 none_waits
 }
 
 @test "a renewer that hangs does not delay the end of the wait time" {
-	wait_behind run -w 6s
+	wait_behind run -w 10s
 	stop_by_debugger "$RENEWER"
-	takes_less_than 13 ended_with 75
-	stderr_is_one_line '^rlock: a: timed out after 6s: '
+	takes_less_than 17 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 10s: '
 	wait_until 5 none_waits
 }
 

@@ -106,6 +106,8 @@ is_probed() {
 	in_background rlock run -u "redis://waiter:x@127.0.0.1:$PORT" a -- true
 	wait_until 5 has_waiters a
 	wait_until 5 has_subscribers 1
+	# The first probe follows the attempt that comes after the subscription.
+	wait_until 10 is_probed 1
 	[[ $(redis client list type pubsub) =~ id=([0-9]+) ]]
 	subscription=${BASH_REMATCH[1]} before=$(calls_of evalsha)
 	wait_until 20 is_probed 3
@@ -164,7 +166,13 @@ each_verb() {
 
 # ends_with_words WORDS RLOCK...: a wait for "x" must end with 69 and WORDS.
 ends_with_words() {
-	run -69 "${@:2}" -w 1s x -- touch ran
+	local try
+	for try in 1 2 3; do
+		run "${@:2}" -w 1s x -- touch ran
+		# On a busy machine rlock ends a renewer that gets no processor for a second.
+		[[ $output = *'was killed, or did not run'* ]] || break
+	done
+	assert_equal "$status" 69
 	assert_one_line "^rlock: x: denied by the server: .*$1"
 	refute file_exists ran
 }

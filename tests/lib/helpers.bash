@@ -430,11 +430,11 @@ has_other_renewer() {
 replace_renewer() {
 	local renewer count
 	renewer=$(renewer_of "$PID")
-	count=$(calls_of subscribe)
 	kill -KILL "$renewer"
 	wait_until 10 has_other_renewer "$PID" "$renewer"
-	wait_until 10 has_subscribed_again "$count"
-	pause_for 0.5
+	count=$(calls_of subscribe)
+	# It subscribes, makes another attempt, and then probes the subscription.
+	wait_until 15 has_subscribed_again $((count + 1))
 }
 
 # find_renewers PID: sets RENEWERS to the renewers of that rlock, and CHILDREN to all its children. Leaves out zombies, which have
