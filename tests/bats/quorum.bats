@@ -566,23 +566,23 @@ restart_two() {
 	(
 		follow_clock_file "$PWD/off"
 		export "${CLOCK[@]:1}"
-		start_server_number 26
+		start_server_number 29
 	)
-	start_server_number 27
-	start_server_number 28
-	wait_until 20 is_older 28 5
-	use_servers 26 27 28
-	assert [ "$(($(on 26 server_ms) - $(on 27 server_ms)))" -gt 3000000 ]
+	start_server_number 30
+	start_server_number 31
+	wait_until 20 is_older 31 5
+	use_servers 29 30 31
+	assert [ "$(($(on 29 server_ms) - $(on 30 server_ms)))" -gt 3000000 ]
 	# Two servers are frozen while this reader holds the lock: its lease must be long, but the servers have run for 5 s only.
 	in_background rlock read --quorum all -t 60s a -- run_until_ended
 	wait_until 10 on_each is_held a
-	freeze_server 27
-	freeze_server 28
+	freeze_server 30
+	freeze_server 31
 	in_background rlock write -t 5s -w 60s a -- sh -c 'echo writer >>order'
 	writer=$PID
-	wait_until 10 on 26 redis_says 1 exists 'rlock_writer:{a}'
-	thaw_server 27
-	thaw_server 28
+	wait_until 10 on 29 redis_says 1 exists 'rlock_writer:{a}'
+	thaw_server 30
+	thaw_server 31
 	wait_until 10 on_each has_waiters a 1
 	# Delete the reservation, as another writer does that acquires the lock. The waiting writer must make the reservation
 	# again.
