@@ -132,13 +132,26 @@ static bool was_started_for(pid_t pid, const char *path)
 	       strcmp(text, path) == 0;
 }
 
-/*
- * Whether sockets, the text of /proc/net/unix, has a socket on which the process listens. Do not compare its path: there a part of the
- * path can be a symbolic link.
- */
+/* Whether sockets, the text of /proc/net/unix, has a socket of that inode that listens at a path that a private server has. */
+static bool is_listener(int64_t inode, const char *sockets)
+{
+	static const char name[] = "/" SOCKET_FILE;
+	char part[64];
+	const char *line, *end;
+
+	/* Flags, type and state are those of a listener: its connections have the same path. */
+	(void)snprintf(part, sizeof(part), " 00010000 0001 01 %5" PRId64 " ", inode);
+	line = strstr(sockets, part);
+	end = line != NULL ? strchr(line, '\n') : NULL;
+	/* Compare only the end of the path: a directory in it can be a symbolic link. */
+	return end != NULL && end - line >= (ptrdiff_t)sizeof(name) &&
+	       memcmp(end - (sizeof(name) - 1), name, sizeof(name) - 1) == 0;
+}
+
+/* Whether the process listens on one of these sockets. */
 static bool has_listener(pid_t pid, const char *sockets)
 {
-	char directory[32], link[48], part[64];
+	char directory[32], link[48];
 	struct dirent *entry;
 	bool is_found = false;
 	DIR *dir;
@@ -154,9 +167,7 @@ static bool has_listener(pid_t pid, const char *sockets)
 		cursor = file_find_value(link, "socket:[");
 		if (cursor == NULL || !number_read(&cursor, &inode))
 			continue;
-		/* Flags, type and state are those of a listener: its connections have the same path. */
-		(void)snprintf(part, sizeof(part), " 00010000 0001 01 %5" PRId64 " ", inode);
-		is_found = strstr(sockets, part) != NULL;
+		is_found = is_listener(inode, sockets);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);

@@ -425,8 +425,8 @@ static bool is_half_open(const struct rlock__place_state *server)
 }
 
 /*
- * Close each subscription that is broken, or whose probe is unanswered. Also close one that leads to another server than the
- * requests do now (a slot or the master has moved): its old server publishes nothing any more.
+ * Close each subscription that is broken, or whose probe is unanswered. Also close one that leads, or may lead, to another server than
+ * the requests do now (a slot, the master or the server's name has moved): its old server publishes nothing any more.
  */
 static void close_moved(struct rlock__waiter *waiter)
 {
@@ -435,11 +435,13 @@ static void close_moved(struct rlock__waiter *waiter)
 
 		if (server->subscription == NULL ||
 		    (rlock__waiter_is_subscribed(server) && !is_half_open(server) &&
+		     !server->is_subscription_old &&
 		     rlock__connection_is_same_server(server->subscription,
 						      waiter->places.at[i].connection)))
 			continue;
 		rlock__connection_free(server->subscription);
 		server->subscription = NULL;
+		server->is_subscription_old = false;
 	}
 }
 

@@ -47,8 +47,13 @@ struct rlock__place_state {
 	 * checked again on each new stream, which may lead to another server.
 	 */
 	unsigned tried_streams;
-	/* The server replied that it cannot serve us now, but remains the right one: the next request goes to it. */
+	/*
+	 * The server replied that it cannot serve us now, but the next request goes to it again, unless its name leads to another server by
+	 * then.
+	 */
 	bool stays_right;
+	/* The server has done so since the subscription was opened. */
+	bool is_subscription_old;
 	/* The server granted the lock, but the sentinels did not confirm that it is the master. */
 	bool was_deposed;
 	/* An attempt was sent, and may have acquired the lock: there was no reply, or an error. */

@@ -1096,9 +1096,9 @@ static enum rlock_status send_try(struct rlock__waiter *waiter, struct rlock__br
 }
 
 /*
- * Whether the next request goes to the server that denied this one. Then the waiter keeps its subscription, because other waiters would
- * take it for dead, and overtake it. In a cluster the next attempt shows whether the lock has moved to another node. Any other server
- * may be no master any more, and its name may lead to another one.
+ * Whether the next request goes to the server that denied this one. Then the waiter keeps its subscription until the server serves it
+ * again: otherwise other waiters would take it for dead, and overtake it. In a cluster the next attempt shows whether the lock has moved
+ * to another node. Any other server may be no master any more, and its name may lead to another one.
  */
 static bool stays_right(const struct rlock__connection *connection,
 			const struct rlock__answer *answer)
@@ -1115,6 +1115,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 			  const struct rlock__answer *answer)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
+	const struct rlock__connection *connection = waiter->places.at[index].connection;
 	bool is_granted = answer->is_over && answer->status == RLOCK_OK;
 	bool is_answer = is_granted || server->is_busy;
 	bool is_lost = answer->is_over && answer->status == RLOCK_ENET;
@@ -1132,7 +1133,10 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	 */
 	if (is_answer)
 		server->tried_streams = waiter->places.at[index].connection->session.streams;
-	server->stays_right = stays_right(waiter->places.at[index].connection, answer);
+	server->stays_right = stays_right(connection, answer);
+	/* In a cluster the connection knows to which node it leads. */
+	server->is_subscription_old |=
+		server->stays_right && !rlock__connection_has_cluster(connection);
 	if (is_answer)
 		server->may_be_held = false;
 	else

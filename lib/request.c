@@ -618,12 +618,9 @@ static size_t count_answered(const struct rlock__broadcast *broadcast)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < broadcast->places->count; i++) {
-		const struct rlock__answer *answer = &broadcast->answers[i];
-
-		count += answer->is_over &&
-			 (answer->status != RLOCK_ENET || answer->result.was_denied);
-	}
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		count +=
+			broadcast->answers[i].is_over && broadcast->answers[i].status != RLOCK_ENET;
 	return count;
 }
 
@@ -639,19 +636,34 @@ static const char *print_opposing(const struct votes *votes, char out[64])
 	return out;
 }
 
+static size_t count_denied(const struct rlock__broadcast *broadcast)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < broadcast->places->count; i++)
+		count += broadcast->answers[i].is_over &&
+			 broadcast->answers[i].status == RLOCK_ENET &&
+			 broadcast->answers[i].result.was_denied;
+	return count;
+}
+
 static void add_count(const struct rlock__broadcast *broadcast, const struct votes *votes)
 {
 	struct rlock_conn *conn = broadcast->places->conn;
 	const struct rlock__error error = conn->error;
-	char opposing[64];
+	char opposing[64], denied[64] = "";
+	size_t denied_count = count_denied(broadcast);
 
 	if (conn->server_count == 1)
 		return;
+	if (denied_count > 0)
+		(void)snprintf(denied, sizeof(denied), ", of which %zu denied the request",
+			       denied_count);
 	(void)rlock__fail(
 		&conn->error, RLOCK_ENET,
-		"quorum not reached: %zu of %zu servers answered%s, and %zu are needed; %s",
-		count_answered(broadcast), conn->server_count, print_opposing(votes, opposing),
-		conn->quorum, error.text);
+		"quorum not reached: %zu of %zu servers answered%s%s, and %zu are needed; %s",
+		count_answered(broadcast) + denied_count, conn->server_count,
+		print_opposing(votes, opposing), denied, conn->quorum, error.text);
 	conn->error.name_index = error.name_index;
 	conn->error.failure.lacks_password = error.failure.lacks_password;
 	conn->error.failure.is_transient = error.failure.is_transient;

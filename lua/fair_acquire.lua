@@ -126,11 +126,10 @@ local function check(index, name)
 	if is_readwrite_lock(name) then return { -1, index, READWRITE_LOCK } end
 	name.owner = holding_owner(name.lock, '')
 	name.is_ours = name.owner ~= nil
-	-- A server whose memory is full refuses the heartbeats of all waiters, so take none of them for dead. Do not join the queue
-	-- either: after the first write the server would allow that, and the caller would come before waiters that it refuses.
-	local denial = not name.is_ours and memory_error(name)
-	if denial and (may_wait or name.is_free) then return denial end
-	if not denial then prune_and_wake(name) end
+	-- A server whose memory is full denies the heartbeats of all waiters, so take none of them for dead.
+	name.denial = memory_error(name)
+	if name.denial and name.is_free then return name.denial end
+	if not name.denial then prune_and_wake(name) end
 	name.head = head_of(name)
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
@@ -140,10 +139,14 @@ end
 
 -- Join the queue of each name that the caller does not hold. Return two numbers: since when the caller waits, in microseconds,
 -- and in how many ms it has to try again at the latest.
+-- Do not join a queue while the memory of the server is full: after another write the server would allow that, and the caller would
+-- come before waiters whose heartbeats it denies.
 local function join_all()
 	local since_us, least_retry_after_ms = waits_since_us, nil
 	for _, name in ipairs(names) do
-		if not name.is_ours then
+		if name.denial then
+			least_retry_after_ms = RETRY_AFTER_MS
+		elseif not name.is_ours then
 			local retry_after_ms
 			since_us, retry_after_ms = join_queue(name, fresh_owner, note, waits_since_us, caller_subscribed)
 			least_retry_after_ms = math.min(least_retry_after_ms or retry_after_ms, retry_after_ms)

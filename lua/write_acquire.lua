@@ -58,7 +58,7 @@ local function claim_turn(name)
 	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
 	local reply = redis.pcall('SET', name.writer,
 		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
-	return is_error(reply) and not is_memory_error(reply) and reply or nil
+	return is_error(reply) and not is_memory_error(reply) and command_error('SET', reply) or nil
 end
 
 -- Check a lock that is not free. If it cannot be acquired, and waiting would not help, return the reply. Else return nil, and set

@@ -24,7 +24,11 @@ local WAKE_QUEUE_MS = 60000
 local function join_wake_queue(name, since_us)
 	local queue = name.wake_queue
 	local first = redis.pcall('ZADD', queue, 'XX', 0, '')
-	if is_memory_error(first) then return redis.pcall('ZRANGE', queue, digits(since_us), digits(since_us), 'BYSCORE')[1] == hold_id end
+	if is_memory_error(first) then
+		local is_queued = redis.pcall('ZRANGE', queue, digits(since_us), digits(since_us), 'BYSCORE')[1] == hold_id
+		if is_queued then redis.pcall('PEXPIRE', queue, WAKE_QUEUE_MS) end
+		return is_queued
+	end
 	for _, step in ipairs({ { 'ZREM', queue, '' }, { 'ZRANGE', queue, 0, 0 },
 		{ 'ZADD', queue, digits(since_us), hold_id }, { 'PEXPIRE', queue, WAKE_QUEUE_MS } }) do
 		if is_error(first) or is_error(redis.pcall(unpack(step))) then

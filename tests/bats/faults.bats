@@ -640,13 +640,22 @@ end_all() {
 	wait_until 5 is_subscribed
 	before=$(subscriptions)
 	redis config set maxmemory 1
+	end_commands
 	wait_until 20 was_denied first
 	assert_equal "$(subscriptions)" "$before"
 	redis config set maxmemory 0
 	end_all
 }
 
-@test "while the server's memory is full nobody joins the queue of a fair lock, and nobody is taken for dead" {
+# heartbeats_are_over: whether all waiters for the fair lock a would be taken for dead.
+heartbeats_are_over() {
+	local value
+	while read -r value; do
+		((${value%% *} < $(server_ms))) || return
+	done < <(redis hvals 'rlock_waiters:{a}')
+}
+
+@test "while the server's memory is full nobody joins the queue of a fair lock, and its waiters stay in it" {
 	local before waiter
 	local -a PIDS=()
 	start_own_server
@@ -657,12 +666,10 @@ end_all() {
 	done
 	before=$(redis lrange 'redisson_lock_queue:{a}' 0 -1)
 	redis config set maxmemory 1
-	# Until the heartbeats of both have expired, which live for 4 s.
-	for waiter in 1 2; do
-		wait_until 20 was_denied "$waiter"
-	done
 	wait_with 3 fair
-	wait_until 30 was_denied 3
+	wait_until 10 file_contains 3 'waiting for'
+	wait_until 10 heartbeats_are_over
+	run -75 rlock fair -n a -- true
 	assert_equal "$(redis lrange 'redisson_lock_queue:{a}' 0 -1)" "$before"
 	redis config set maxmemory 0
 	wait_until 10 has_queue_length a 3

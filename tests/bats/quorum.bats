@@ -149,8 +149,8 @@ is_kept() {
 	local number
 	take_servers 3
 	for number in "${SERVERS[@]}"; do on "$number" redis config set maxmemory 1; done
-	run -69 rlock run a -- touch ran
-	assert_one_line '^rlock: a: quorum not reached: 3 of 3 servers answered, and 2 are needed; .*memory is full'
+	run_counting_all 69 '3 of 3 servers' rlock run a -- touch ran
+	assert_one_line '^rlock: a: quorum not reached: 3 of 3 servers answered, of which 3 denied the request, and 2 are needed; .*memory is full'
 	for number in "${SERVERS[@]}"; do on "$number" redis config set maxmemory 0; done
 	[ ! -e ran ]
 }

@@ -86,6 +86,7 @@ is_empty() {
 	proxy hold-reply evalsha
 	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a
+	wait_until 5 eval 'proxy state | grep -q held=1'
 	redis_at one replicaof 127.0.0.1 1 >/dev/null
 	proxy release
 	ended_with 69
@@ -106,6 +107,7 @@ is_empty() {
 	proxy hold-reply evalsha
 	record_stderr rlock run -n --connect-timeout 20s --replicas 1 a -- touch begun
 	wait_until 5 is_held_at one a
+	wait_until 5 eval 'proxy state | grep -q held=1'
 	# Stop rlock until its connection has ended. Otherwise it could send WAIT over that connection, and the test would show nothing.
 	find_children_of_rlock "$PID"
 	kill -STOP "$PID" "${CHILDREN[@]}"
