@@ -164,7 +164,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
  * When the wait ends without the lock, undo what the attempts may have left on the servers. At most places wait for the reply to
  * the undo, because a server that has forgotten the script must be sent its text: one second at most, and 300 ms if no lock can be
  * held. Where a reply to an attempt is outstanding, send the undo behind it, and wait 300 ms at most until the server has read it.
- * Holds with earlier ids take 300 ms more at most.
+ * Holds with earlier ids take one second more at most.
  */
 void rlock__acquire_leave(struct rlock__waiter *waiter);
 

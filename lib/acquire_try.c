@@ -469,7 +469,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 #define COMPLETE_MS 250
 /*
  * Longest time for leaving the queues at the end of a wait, if no server can have granted the lock. If leaving fails, the
- * scripts later remove us as a dead waiter. Also the longest time for undoing the holds with earlier ids.
+ * scripts later remove us as a dead waiter. Also the longest time for undoing the holds with earlier ids, if another attempt
+ * or the command waits for it.
  */
 #define LEAVE_MS 300
 
@@ -804,7 +805,8 @@ static bool undo_earlier_id(struct rlock__waiter *waiter, struct rlock__earlier 
  */
 static void undo_earlier(struct rlock__waiter *waiter, enum earlier_time time)
 {
-	int64_t end_ms = rlock_now_ms() + LEAVE_MS;
+	/* At the end of the wait no later request can undo them. */
+	int64_t end_ms = rlock_now_ms() + (time == EARLIER_LEAVING ? UNDO_MS : LEAVE_MS);
 	bool was_masked = waiter->conn->events.is_masked;
 	size_t left = 0;
 

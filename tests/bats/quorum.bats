@@ -241,8 +241,8 @@ late_at_third() {
 	on 3 replace_renewer
 	# Let the first attempt find the lock free on all servers.
 	stop_waiters "$PID"
-	[ "$1" = 1 ] || proxy_to 3 spare '{a}' $(($1 - 1))
-	proxy_to 3 hold-request '{a}' 1
+	[ "$1" = 1 ] || proxy_to 3 spare '{a}!subscribe' $(($1 - 1))
+	proxy_to 3 hold-request '{a}!subscribe' 1
 	on_each redis del a >/dev/null
 	on_each redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	continue_waiters "$PID"

@@ -333,7 +333,7 @@ keeps_lock_after_late_undo() {
 	start_proxy_to 1
 	for verb in run fair read write; do
 		# The first request, and the undo behind it, reach server 1 only when the next attempt has acquired the lock.
-		proxy_to 1 hold-request '{a}' 1
+		proxy_to 1 hold-request '{a}!subscribe' 1
 		in_background rlock "$verb" --connect-timeout 500ms -w 30s a -- run_until_ended
 		keeps_lock_after_late_undo
 		rm end-commands
@@ -345,7 +345,7 @@ keeps_lock_after_late_undo() {
 	local renewer
 	start_proxy_to 1
 	on 2 hold_by_foreign_client a
-	proxy_to 1 hold-request '{a}' 1
+	proxy_to 1 hold-request '{a}!subscribe' 1
 	in_background rlock run --connect-timeout 500ms -w 60s a -- run_until_ended
 	# After the first attempt, and its undo, the waiter connects to server 1 again.
 	wait_until 20 eval '[ "$(proxy_to 1 count | sed -n "s/.*connections=\([0-9]*\).*/\1/p")" -ge 2 ]'
@@ -377,8 +377,8 @@ hold_second_attempt() {
 	# No probe may come before the release.
 	stop_waiters "$PID"
 	for number; do
-		proxy_to "$number" spare '{a}' 1
-		proxy_to "$number" hold-request '{a}' 1
+		proxy_to "$number" spare '{a}!subscribe' 1
+		proxy_to "$number" hold-request '{a}!subscribe' 1
 	done
 	on 2 release_by_foreign_client a
 	continue_waiters "$PID"
@@ -408,8 +408,8 @@ hold_second_attempt() {
 	on 2 replace_renewer
 	# A waiter of a fair lock makes an attempt every 2 s. None may come before the release, which is late on a busy machine.
 	stop_waiters "$PID"
-	proxy_to 1 spare '{a}' 1
-	proxy_to 1 hold-request '{a}' 1
+	proxy_to 1 spare '{a}!subscribe' 1
+	proxy_to 1 hold-request '{a}!subscribe' 1
 	end_commands
 	ended_with 0 "$holder"
 	continue_waiters "$PID"

@@ -199,8 +199,8 @@ grant_unheard() {
 	wait_until 10 has_waiters a
 	# The next renewer makes each grant again with another hold id.
 	replace_renewer
-	proxy spare '{a}' 1
-	proxy hold-request '{a}' 1
+	proxy spare '{a}!subscribe' 1
+	proxy hold-request '{a}!subscribe' 1
 	release_by_foreign_client a
 	wait_until 10 faults_happened
 	kill "$PID"
