@@ -67,7 +67,7 @@ holds_escapers() {
 	for victim in none RENEWER; do
 		rm -f command-pid
 		in_background sh -c 'sleep 60 >/dev/null 2>&1 3>&- & echo $! >before
-			exec rlock run --wait-all --max-run 4s --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
+			exec rlock run --wait-all --max-run 8s --grace 200ms a -- sh -c "$0"' "$REPORT_PID_AND_RUN"
 		find_hold_processes
 		BACKGROUND+=("$(<before)")
 		[ $victim = none ] || kill -s KILL "${!victim}"

@@ -109,7 +109,7 @@ is_distrusted_when() {
 	assert_one_line '^rlock: local: cannot connect to '
 	# A renewer whose private server has ended must not connect to the other user's server, either.
 	rm "$RLOCK_RUNTIME_DIR/local.sock"
-	in_background rlock run -u local: -t 3s a -- sleep 60
+	in_background rlock run -u local: -t 9s a -- sleep 60
 	wait_until 10 has_child "$PID" sleep
 	ln -sf "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	ask_redis "$other/sock" config resetstat

@@ -53,7 +53,7 @@ has_priority() {
 		wait_until 10 eval 'ps -o cls= -p "$RENEWER" | grep -q RR'
 		end_commands
 		wait_until 5 eval 'proxy state | grep -q "held=[1-9]"'
-		has_priority "$RENEWER" "$priority" || fail "$(ps -o pid,stat,cls,rtprio,ni,args -p "$RENEWER,$PID")"
+		has_priority "$RENEWER" "$priority" || is_gone "$RENEWER" || fail "$(ps -o pid,stat,cls,rtprio,ni,args -p "$RENEWER,$PID")"
 		proxy pass
 		ended_with 0
 		rm end-commands command-pid

@@ -56,10 +56,10 @@ make_locks() {
 	wait_until 5 has_queue_length fair 1
 	run -0 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +CLIENT +HOLDER$'
-	assert_line --regexp '^plain +plain +[0-9.]+s +5[0-9]s +1 +rlock +the plain one$'
-	assert_line --regexp '^fair +fair +[0-9.]+s +5[0-9]s +1 +rlock '
-	assert_line --regexp '^readers +read +[0-9.]+s +5[0-9]s +0 +rlock +first and 1 more$'
-	assert_line --regexp '^writer +write +[0-9.]+s +5[0-9]s +0 +rlock '
+	assert_line --regexp '^plain +plain +[0-9.]+s +[1-5][0-9]s +1 +rlock +the plain one$'
+	assert_line --regexp '^fair +fair +[0-9.]+s +[1-5][0-9]s +1 +rlock '
+	assert_line --regexp '^readers +read +[0-9.]+s +[1-5][0-9]s +0 +rlock +first and 1 more$'
+	assert_line --regexp '^writer +write +[0-9.]+s +[1-5][0-9]s +0 +rlock '
 	assert_line --regexp '^java +plain +- +[0-9]+s +0 +redisson +5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1$'
 	assert_equal "${#lines[@]}" 6
 }
@@ -112,15 +112,15 @@ make_locks() {
 	acquire lock ci "$long" --note 'the long one'
 	run -0 on_terminal 70 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS +HOLDER$'
-	assert_line --regexp '^noted +plain +[0-9.]+s +5[0-9]s +0$'
+	assert_line --regexp '^noted +plain +[0-9.]+s +[1-5][0-9]s +0$'
 	assert_line "  $note"
 	assert_line "$long"
-	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0 +the long one$'
+	assert_line --regexp '^ +plain +[0-9.]+s +[1-5][0-9]s +0 +the long one$'
 	# If no holder fits into its row, the header of the column must also be on a line of its own.
 	run -0 on_terminal 40 rlock list
 	assert_line --index 0 --regexp '^NAME +KIND +FOR +TTL +WAITERS$'
 	assert_line --index 1 --regexp '^ +HOLDER$'
-	assert_line --regexp '^ +plain +[0-9.]+s +5[0-9]s +0$'
+	assert_line --regexp '^ +plain +[0-9.]+s +[1-5][0-9]s +0$'
 	assert_line --regexp '^ +the long one$'
 	# Without a terminal, list must print one line for each lock.
 	run -0 rlock list

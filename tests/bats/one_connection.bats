@@ -50,7 +50,7 @@ load ../lib/proxying
 	kill -s WINCH "$PID"
 	wait_until 5 file_has_line signals WINCH
 	proxy release
-	wait_until 5 is_renewed a 36000
+	wait_until 5 ttl_is_above a 30000
 	assert_equal "$(clients)" "$first"
 	end_commands
 	ended_with 0

@@ -35,7 +35,7 @@ java_has() {
 	run -75 rlock run -n a -- true
 	assert_output ''
 	run -75 rlock run -n b a -- true
-	run -75 rlock run -w 20ms a -- true
+	run_timed_out rlock run -w 20ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA"
 	java_has a
 	run -1 ttl_is_above a 20000
@@ -69,9 +69,9 @@ java_has() {
 	assert_equal "$(redis type a)" hash
 	run -0 redis hgetall a
 	assert_output --regexp '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+.1$'
-	ttl_between 25000 a 30000
+	ttl_between 15000 a 30000
 	run -0 java_lock a
-	[ "$output" -gt 25000 ]
+	[ "$output" -gt 15000 ]
 	assert_equal "$(redis hlen a)" 1
 	end_commands
 	ended_with 0

@@ -47,7 +47,7 @@ lose() {
 	wait_until 5 has_child "$PID" run_until_ended
 	field=$(field_on 1 a)
 	record=$(record_on 1 a)
-	kill -KILL "$(renewer_of "$PID")"
+	! has_renewer "$PID" || kill -KILL "${RENEWERS[@]}"
 	for number in 1 2 3; do
 		lose "$number"
 		wait_until 10 has_field "$number" a "$field"
@@ -74,14 +74,14 @@ lose() {
 		fields=(other:1 1)
 		[ "$verb" != write ] || fields=(mode write other:1:write 1)
 		on_each redis hset "$verb" "${fields[@]}" >/dev/null
-		on_each redis pexpire "$verb" 9000 >/dev/null
+		on_each redis pexpire "$verb" 18000 >/dev/null
 		in_background rlock "$verb" "${MAJORITY[@]}" -t 9s --remember 1h "$verb" -- run_until_ended
 	done
 	wait_until 5 on 2 has_waiters run
 	wait_until 5 on 2 has_waiters write
 	wait_until 5 on 2 has_queue_length fair 1
 	freeze_server 2
-	for verb in run fair write; do wait_until 15 has_owner_other_than 1 "$verb" other:1; done
+	for verb in run fair write; do wait_until 30 has_owner_other_than 1 "$verb" other:1; done
 	thaw_server 2
 	for verb in run fair write; do wait_until 10 has_owner_other_than 2 "$verb" other:1; done
 	end_commands

@@ -27,7 +27,7 @@ says_last() {
 		"['ago_ms', 'held_ms', 'kind', 'note', 'owner', 'reason', 'signal', 'status', 'until']"
 	run rlock run --remember 1d nightly -- sh -c 'kill -KILL $$'
 	says_last nightly ".* pid [0-9]+ sh \([0-9a-f:-]+\) .* ago: its command was ended by signal 9"
-	run -124 rlock run --remember 1d --max-run 100ms nightly -- run_until_ended
+	run -124 rlock run --remember 1d --max-run 3s nightly -- run_until_ended
 	says_last nightly ".* ago: its command was ended by signal 15: max-run"
 }
 

@@ -43,7 +43,12 @@ is_empty() {
 
 @test "a waiter retries until there are enough replicas, or exits with 69 when its wait time is over" {
 	kill -STOP "$REPLICA"
-	run -69 rlock run -w 3s --replicas 1 a -- touch entered
+	# Try again if rlock has ended the renewer, which got no processor for a second.
+	for _ in 1 2 3; do
+		run rlock run -w 3s --replicas 1 a -- touch entered
+		[[ $output = *'was killed, or did not run'* ]] || break
+	done
+	assert_equal "$status" 69
 	assert_one_line '^rlock: a: 0 of 1 replicas have acknowledged the lock in time; start replicas, or lower --replicas$'
 	is_empty
 	in_background rlock run -w 60s --replicas 1 a -- touch entered
@@ -56,12 +61,12 @@ is_empty() {
 }
 
 @test "a replica may be down for less than the lease; after that the command is terminated, 76" {
-	in_background rlock run -t 12s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	in_background rlock run -t 18s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 5 [ -s inner ]
-	# A renewal is due when 8 s are left, and the lock would be lost 4 s after that.
-	SERVER_SOCKET=$PWD/one/redis.sock wait_until 10 ttl_is_below a 9600
+	# A renewal is due when 12 s are left, and the lock would be lost 6 s after that.
+	SERVER_SOCKET=$PWD/one/redis.sock wait_until 12 ttl_is_below a 14400
 	kill -STOP "$REPLICA"
-	stays_true_for 2.5 is_running "$PID"
+	stays_true_for 3.6 is_running "$PID"
 	kill -CONT "$REPLICA"
 	stays_true_for 4 is_running "$PID"
 	kill -STOP "$REPLICA"

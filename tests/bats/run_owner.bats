@@ -22,7 +22,7 @@ count_of_ci() {
 	local verb
 	for verb in $KINDS; do
 		run -0 rlock "$(lock_verb "$verb")" --owner ci --lease 1h a
-		run -0 rlock "$verb" -n --owner ci -t 3s a -- sh -c "$REDIS hvals a; $REDIS pttl a; echo \$RLOCK_OWNER"
+		run -0 rlock "$verb" -n --owner ci -t 9s a -- sh -c "$REDIS hvals a; $REDIS pttl a; echo \$RLOCK_OWNER"
 		assert_line 2
 		assert_line --regexp '^3[56]..000$|^3[0-9]{6}$'
 		assert_line ci:0

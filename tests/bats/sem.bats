@@ -150,7 +150,7 @@ load ../lib/inspecting
 @test "a waiter for several permits gets them although other callers come and take one each" {
 	redis set a 1 >/dev/null
 	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
-	run -75 rlock sem --permits 1 -w 100ms a -- true
+	run_timed_out rlock sem --permits 1 -w 100ms a -- true
 	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter'
 	redis flushall >/dev/null
 	start_holder h sem --permits 2 a

@@ -208,7 +208,7 @@ stops_with() {
 @test "a holder that cannot be asked is named immediately, with what to do instead" {
 	local force='try: rlock unlock --force'
 	rlock lock --owner ci-7 --lease 60s a
-	cannot_be_asked a "no process belongs to it \(--owner\); its lease ends within 5[0-9]s; end it there, then $force --holder ci-7:0 a$"
+	cannot_be_asked a "no process belongs to it \(--owner\); its lease ends within [1-5][0-9]s; end it there, then $force --holder ci-7:0 a$"
 	hold_for_script "$REPORT_PID_AND_RUN" b -l 60s
 	cannot_be_asked b 'it has a fixed lease'
 	rlock lock --on-lost ignore --pid "$PID" i

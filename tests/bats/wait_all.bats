@@ -144,7 +144,7 @@ hold_nested() {
 	parent_of "$INNER"
 	stop_by_debugger "$PARENT"
 	wait_until 26 is_gone "$INNER"
-	pause_for 2
+	pause_for 1
 	kill -KILL "$DEBUGGER" || fail 'the inner renewer did not get the time'
 	wait_until 5 is_free b
 	ended_with 124

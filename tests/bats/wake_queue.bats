@@ -73,7 +73,7 @@ load ../lib/proxying
 	queue_contender w write --note 'nightly import' a
 	run -75 rlock read -n a -- touch ran
 	assert_output ''
-	run -75 rlock read -w 50ms a -- touch ran
+	run_timed_out rlock read -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\); give a longer --wait\$"
 	queue_contender r2 read a
 	stays_true_for 0.3 are_waiting r2 w
@@ -158,7 +158,7 @@ comes_from_afar() {
 	done
 	start_realtime_proxy
 	proxy far 10
-	run -0 rlock "$1" -w 20s "${@:2}" -- true
+	run -0 rlock "$1" -w 60s "${@:2}" -- true
 	RLOCK_URL=$here
 	touch enough
 }
@@ -220,12 +220,12 @@ come_and_go() {
 	# With five readers, at least one always holds the lock, so a writer without precedence would starve.
 	come_and_go read read 5 1
 	wait_until 20 stays_true_for 1.5 is_held a
-	run -0 rlock write -w 20s a -- check_sharing write
+	run -0 rlock write -w 60s a -- check_sharing write
 	come_and_go write write 3 0.05
 	for _ in 1 2 3; do
-		run -0 rlock read -w 20s a -- check_sharing read
+		run -0 rlock read -w 60s a -- check_sharing read
 		# After it has written, the command acquires the lock as a reader, too.
-		run -0 rlock write -w 20s a -- sh -c 'check_sharing write; rlock read a -- rlock read a -- true'
+		run -0 rlock write -w 60s a -- sh -c 'check_sharing write; rlock read a -- rlock read a -- true'
 		run -0 bash -c 'rlock read --pid $$ a && check_sharing read && rlock unlock a'
 	done
 	touch enough

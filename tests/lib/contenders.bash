@@ -84,7 +84,7 @@ are_waiting() {
 # enters_when_woken CONTENDER: call it just after the release of the lock. On a busy machine the acquisition can take longer than
 # 1.4 s. Then the contender's messages must show that a notification woke it.
 enters_when_woken() {
-	takes_less_than 1.4 wait_until 10 has_entered "$1" || was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
+	takes_less_than 1.4 wait_until 10 has_entered "$1" || wait_until 5 was_woken "$BATS_TEST_TMPDIR/stderr-$1" || fail 'the waiter was not woken'
 }
 
 finish_contenders() {

@@ -26,7 +26,7 @@ static bool on_event(void *ctx)
 
 	(void)ctx;
 	if (read(timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
-		events++;
+		events += expirations;
 	return true;
 }
 

@@ -114,7 +114,7 @@ static void check_held_for_ever(void)
 	if (rlock_hold_new(&spec, &hold) != RLOCK_OK)
 		abort();
 	/* Wait for long enough that on_wait is called, also on a busy machine. */
-	request.wait_ms = 1000;
+	request.wait_ms = 4000;
 	request.on_wait = record_held;
 	request.ctx = &held_ms;
 	request.on_wait_ms = 20;
