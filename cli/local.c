@@ -132,7 +132,7 @@ static bool was_started_for(pid_t pid, const char *path)
 	       strcmp(text, path) == 0;
 }
 
-/* Whether sockets, the text of /proc/net/unix, has a socket of that inode that listens at a path that a private server has. */
+/* Whether the socket of that inode listens at the path of a private server. sockets: the text of /proc/net/unix. */
 static bool is_listener(int64_t inode, const char *sockets)
 {
 	static const char name[] = "/" SOCKET_FILE;

@@ -469,8 +469,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
 #define COMPLETE_MS 250
 /*
  * Longest time for leaving the queues at the end of a wait, if no server can have granted the lock. If leaving fails, the
- * scripts later remove us as a dead waiter. Also the longest time for undoing the holds with earlier ids, if another attempt
- * or the command waits for it.
+ * scripts later remove us as a dead waiter. Another attempt, or the start of the command, waits no longer than this for
+ * the undo of holds with earlier ids.
  */
 #define LEAVE_MS 300
 
@@ -1126,7 +1126,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 
 	server->was_deposed = false;
 	server->was_tried = answer->is_sent;
-	server->is_transient = is_lost && waiter->places.at[index].connection->error.heals_itself;
+	server->is_transient = is_lost && connection->error.heals_itself;
 	if (is_lost && waiter->places.are_slots)
 		waiter->failed_slot = index + 1;
 	/*
@@ -1134,7 +1134,7 @@ static void record_answer(struct rlock__waiter *waiter, size_t index,
 	 * again on this stream.
 	 */
 	if (is_answer)
-		server->tried_streams = waiter->places.at[index].connection->session.streams;
+		server->tried_streams = connection->session.streams;
 	server->stays_right = stays_right(connection, answer);
 	/* In a cluster the connection knows to which node it leads. */
 	server->is_subscription_old |=

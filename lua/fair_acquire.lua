@@ -109,14 +109,15 @@ local function memory_error(name)
 	return is_memory_error(reply) and reply or nil
 end
 
--- Remove dead waiters, and wake the head of the queue, which may not know that it is next: the waiter before it was dead, or the
--- lock has expired. A waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
+-- Remove dead waiters, set name.head, and wake the head of the queue, which may not know that it is next: the waiter before it was
+-- dead, or the lock has expired. A waiter of Redisson 3.13.6 also needs this message, because it sleeps too long.
 local function prune_and_wake(name)
 	prune(name, fresh_owner)
 	name.head = head_of(name)
 	if name.is_free and name.head ~= fresh_owner then
 		remove_unsubscribed_redisson(name, fresh_owner)
 		wake_head(name, fresh_owner)
+		name.head = head_of(name)
 	end
 end
 
@@ -129,8 +130,11 @@ local function check(index, name)
 	-- A server whose memory is full denies the heartbeats of all waiters, so take none of them for dead.
 	name.denial = memory_error(name)
 	if name.denial and name.is_free then return name.denial end
-	if not name.denial then prune_and_wake(name) end
-	name.head = head_of(name)
+	if name.denial then
+		name.head = head_of(name)
+	else
+		prune_and_wake(name)
+	end
 	name.owner = name.owner or fresh_owner
 	name.field = name.owner
 	name.is_busy = not name.is_ours and not is_our_turn(name)

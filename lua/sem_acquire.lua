@@ -250,7 +250,8 @@ for index, name in ipairs(names) do
 end
 local reply
 if first_busy then
-	-- Before replica_error, as in acquire.lua.
+	-- busy_reply joins the queue, so call it before replica_error. After the write of replica_error a server whose memory is
+	-- full would let the queue grow.
 	reply = busy_reply(first_busy, names[first_busy])
 	reply = replica_error(names[1]) or reply
 else

@@ -49,7 +49,7 @@ says() {
 	says 4 '' '' on_other_machine rlock flock -nE3 --conf=4 a true
 	CI=1 says 1 '' '' on_other_machine rlock flock --timeo 1.2 a true
 	says 1 '' 'flock: failed to get lock' on_other_machine rlock flock --verbose -n a true
-	# Try again if rlock has ended the renewer, which got no processor for a second.
+	# On a busy machine rlock ends a renewer that got no processor for a second, and says something else: try again then.
 	for _ in 1 2 3; do
 		run -1 --separate-stderr on_other_machine rlock flock --verb -w 2.01 a true
 		[ -z "$stderr" ] || break

@@ -98,7 +98,7 @@ objects() {
 	hold_in_background a --note 'the holder'
 	touch log
 	# Give a wait time that is long enough for the waiter to begin its sleep, also on a busy machine.
-	# Try again if rlock has ended the renewer, which got no processor for a second.
+	# On a busy machine rlock ends a renewer that got no processor for a second, and says something else: try again then.
 	for _ in 1 2 3; do
 		rm log
 		run -75 rlock run -n --log log a -- true

@@ -185,7 +185,7 @@ has_only_command() {
 @test "a waiter uses the current password for both of its connections" {
 	hold_by_foreign_client a
 	in_background rlock run --password-command "$COMMAND" a -- touch ran
-	# It has both connections when it is subscribed.
+	# The second call of the password command is for the subscription, which comes after the queue was joined.
 	wait_until 5 has_waiters a
 	wait_until 5 eval '! no_subscribers'
 	assert_equal "$(wc -l <calls)" 2

@@ -43,7 +43,7 @@ is_empty() {
 
 @test "a waiter retries until there are enough replicas, or exits with 69 when its wait time is over" {
 	kill -STOP "$REPLICA"
-	# Try again if rlock has ended the renewer, which got no processor for a second.
+	# On a busy machine rlock ends a renewer that got no processor for a second, and says something else: try again then.
 	for _ in 1 2 3; do
 		run rlock run -w 3s --replicas 1 a -- touch entered
 		[[ $output = *'was killed, or did not run'* ]] || break

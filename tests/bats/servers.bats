@@ -374,7 +374,7 @@ hold_second_attempt() {
 	wait_until 10 on 2 has_waiters a
 	on 2 replace_renewer
 	RENEWER=$(renewer_of "$PID")
-	# No probe may come before the release.
+	# Stop the waiter: a probe before the release would use up the rules.
 	stop_waiters "$PID"
 	for number; do
 		proxy_to "$number" spare '{a}!subscribe' 1

@@ -45,8 +45,8 @@ stop_by_debugger() {
 	[ ! -s denied ] || skip 'no process may be debugged here'
 }
 
-# start_successor: when the command of the hold runs, another rlock begins to wait for the lock "a". Its command writes the state of
-# the first command to "acquired": "none", or the letter in /proc, which is Z for a zombie.
+# start_successor: when the command of the hold runs, another rlock begins to wait for the lock "a". Its command writes to
+# "acquired" whether the first command could still run: "ended", or "runs: " and the start of its /proc/PID/stat.
 start_successor() {
 	wait_until 10 test -s command-pid
 	# A command that SIGKILL has reached cannot run any more, even if it has got no processor since.
