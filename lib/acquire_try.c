@@ -807,17 +807,16 @@ static void undo_earlier(struct rlock__waiter *waiter, enum earlier_time time)
 {
 	/* At the end of the wait no later request can undo them. */
 	int64_t end_ms = rlock_now_ms() + (time == EARLIER_LEAVING ? UNDO_MS : LEAVE_MS);
-	bool was_masked = waiter->conn->events.is_masked;
+	bool was_masked = rlock__events_mask(&waiter->conn->events, true);
 	size_t left = 0;
 
-	waiter->conn->events.is_masked = true;
 	for (size_t i = 0; i < waiter->earlier_count; i++)
 		if (undo_earlier_id(waiter, &waiter->earlier[i], time, end_ms))
 			waiter->earlier[left++] = waiter->earlier[i];
 	waiter->earlier_count = left;
 	if (left == 0 && waiter->request->hold_ids != NULL)
 		waiter->request->hold_ids->earlier_id[0] = '\0';
-	waiter->conn->events.is_masked = was_masked;
+	(void)rlock__events_mask(&waiter->conn->events, was_masked);
 }
 
 /*

@@ -5,6 +5,15 @@
 
 #include "base/events.h"
 
+bool rlock__events_mask(struct rlock__events *events, bool is_masked)
+{
+	bool was_masked = events != NULL && events->is_masked;
+
+	if (events != NULL)
+		events->is_masked = is_masked;
+	return was_masked;
+}
+
 /*
  * The descriptor to poll; -1: none. Without on_event nothing reads the descriptor. So do not poll it while events are masked:
  * once readable, it would end each poll immediately.

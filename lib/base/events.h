@@ -21,6 +21,8 @@ struct rlock__events {
 	bool is_cancelled; /* The last on_event returned false: the next wait calls it again first. */
 };
 
+/* Mask or unmask events, which may be NULL. Returns whether they were masked. */
+bool rlock__events_mask(struct rlock__events *events, bool is_masked);
 /*
  * Poll as rlock_poll does, and call on_event when its fd is readable (events may be NULL). fds has room for count + 1.
  * RLOCK_CANCELLED: an event ended the wait. RLOCK_ESYS: with errno.

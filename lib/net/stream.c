@@ -652,7 +652,7 @@ static size_t undelivered_bytes(const struct rlock__stream *stream)
 /*
  * Close our side, then wait, for AWAIT_END_MS at most, until the server has read all that we sent, and closes its side. If our
  * socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
- * rest.
+ * rest. Mask events for the same reason: the signal that ends a wait for a lock would end this wait at once.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
 			     size_t undo_len)
@@ -660,6 +660,7 @@ void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events 
 	/* TCP counts the end of our side as one more byte. */
 	const size_t end_len = 1;
 	int64_t deadline_ms = rlock_now_ms() + AWAIT_END_MS;
+	bool was_masked = rlock__events_mask(events, true);
 	struct pollfd fds[2] = { { stream->fd, POLLIN, 0 } };
 	char unread[512];
 	ssize_t len = 1;
@@ -669,6 +670,7 @@ void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events 
 	       rlock__events_poll(events, fds, 1, deadline_ms) == RLOCK_OK)
 		if (fds[0].revents != 0)
 			len = read(stream->fd, unread, sizeof(unread));
+	(void)rlock__events_mask(events, was_masked);
 	/*
 	 * If the network has not delivered all of an attempt, drop it and its undo. The kernel would go on sending them after the
 	 * close: a server could grant us the lock when nobody waits for it any more. If only the undo is left, let the kernel send

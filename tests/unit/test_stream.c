@@ -11,8 +11,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/events.h"
 #include "net/stream.h"
 #include "unit.h"
 
@@ -114,8 +116,61 @@ static void test_undelivered_undo(void)
 	(void)close(server);
 }
 
+/* A server that answers a moment after it has read everything. Writes to told_fd before it closes the connection. */
+static pid_t fork_server(int server, int told_fd)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	(void)read_to_end(server);
+	(void)poll(NULL, 0, 50);
+	(void)!write(told_fd, "", 1);
+	_exit(0);
+}
+
+/* Whether an event that is due does not end the wait before the server has closed the connection. */
+static bool waits_despite_event(void)
+{
+	struct rlock__stream stream;
+	struct rlock__events events = { 0 };
+	int server = connect_stream(&stream), event[2], told[2];
+	struct pollfd has_told;
+	bool has_waited;
+	pid_t pid;
+
+	if (pipe(event) != 0 || pipe(told) != 0)
+		return false;
+	(void)!write(event[1], "", 1);
+	events.fd = event[0];
+	has_told = (struct pollfd){ told[0], POLLIN, 0 };
+	pid = fork_server(server, told[1]);
+	(void)close(server);
+	(void)!send(stream.fd, "attempt, undo", 13, 0);
+	rlock__stream_await_end(&stream, &events, 4);
+	has_waited = poll(&has_told, 1, 0) == 1 && !events.is_masked;
+	rlock__stream_close(&stream);
+	(void)waitpid(pid, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		(void)close(event[i]);
+		(void)close(told[i]);
+	}
+	return has_waited;
+}
+
+/* The wait has a time limit. On a busy machine the server can be slower: try again. */
+static void test_event(void)
+{
+	bool has_waited = false;
+
+	for (int tries = 20; tries > 0 && !has_waited; tries--)
+		has_waited = waits_despite_event();
+	CHECK(has_waited, "a signal does not end the wait for the server that reads an undo");
+}
+
 void test_stream(void)
 {
+	test_event();
 	check_undelivered(false);
 	check_undelivered(true);
 	test_delivered();
