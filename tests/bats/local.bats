@@ -104,6 +104,8 @@ no_local_server() {
 @test "the private server listens only on its socket, in its own session, and stores nothing on disk" {
 	local inode
 	run -0 sh -c 'umask 0777; exec rlock run -u local: a -- sh -c "$0"' 'ask_redis "$LOCAL" save; ask_redis "$LOCAL" bgsave'
+	# The process that saves has the directory and the name of the server, and may still run.
+	wait_until 10 has_servers 1
 	SERVER=$(servers)
 	assert_equal "$(ask_redis "$LOCAL" config get port | tail -n 1)" 0
 	for inode in $(find "/proc/$SERVER/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'); do
