@@ -212,7 +212,7 @@ done
 left_running() {
 	local pids
 	pids=$(grep -lsFz "TEST_RUN_DIR=$TEST_RUN_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
-	[ -n "$pids" ] && ps -o pid=,args= -p "$pids"
+	[ -n "$pids" ] && ps -o pid=,stat=,wchan=,etime=,args= -p "$pids"
 }
 
 end=$((SECONDS + 10))

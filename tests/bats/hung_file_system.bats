@@ -98,14 +98,14 @@ on_file_system() {
 		import ctypes, os, subprocess, sys
 		PR_SET_CHILD_SUBREAPER = 36
 		ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-		status = subprocess.Popen(sys.argv[1:]).wait()
+		status = subprocess.Popen(sys.argv[1:], close_fds=False).wait()
 		children = open(f'/proc/self/task/{os.getpid()}/children').read().split()
 		names = [open(f'/proc/{pid}/comm').read().strip() for pid in children]
 		open('left', 'w').write(f'status {status}, left: {[name for name in names if name != "refuse"]}')
 		open('over', 'w')
 	EOS
 	in_background sh -c 'exec 9>file; exec "$@"' sh python3 -IS parent refuse stopped rlock-helper clone STOP 1 rlock run a -- sh -c "$REPORT_PID_AND_RUN"
-	wait_until 10 test -s stopped
+	wait_until 30 test -s stopped
 	wait_until 10 test -s command-pid
 	find_only_renewer
 	end_commands

@@ -66,9 +66,17 @@ no_hold_files() {
 	[ "$(count_hold_files)" = 0 ]
 }
 
-# A failed test shows what rlock has written to standard error, which the test may have read no more (record_stderr).
+# show_failed_test: prints what rlock has written to standard error, which the test may have read no more (record_stderr), and the
+# processes of the test with their states.
+show_failed_test() {
+	local pids
+	grep -s '' "$BATS_TEST_TMPDIR/stderr" || :
+	pids=$(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
+	[ -z "$pids" ] || ps -o pid,ppid,stat,wchan:20,etime,args -p "$pids" || :
+}
+
 teardown_and_check_processes() {
-	[ -n "${BATS_TEST_COMPLETED-}" ] || grep -s '' "$BATS_TEST_TMPDIR/stderr" || :
+	[ -n "${BATS_TEST_COMPLETED-}" ] || show_failed_test
 	common_teardown
 	wait_until 10 no_rlock_runs
 }
