@@ -768,6 +768,13 @@ static void release_slow(struct rlock__waiter *waiter)
 	}
 }
 
+/* The next attempt repeats a grant. It may end before it reaches each place: remember that the place holds the lock. */
+static void remember_grants(struct rlock__waiter *waiter)
+{
+	for (size_t i = 0; i < waiter->places.count; i++)
+		waiter->servers[i].may_be_held |= waiter->servers[i].is_granted;
+}
+
 /*
  * Repeat the attempt while its reply takes more than a third of the lease: a repetition extends the lease, and acquires the
  * lock anew if the lease has expired. After SLOW_REPLIES_MAX repetitions release the lock, and fail.
@@ -785,8 +792,10 @@ static enum rlock_status try_until_fresh(struct rlock__waiter *waiter)
 		age_ms = rlock_now_ms() - waiter->hold->sent_ms;
 		if (age_ms <= waiter->hold->lease_ms / 3)
 			return RLOCK_OK;
-		if (slow_replies < SLOW_REPLIES_MAX)
+		if (slow_replies < SLOW_REPLIES_MAX) {
+			remember_grants(waiter);
 			continue;
+		}
 		release_slow(waiter);
 		return rlock__fail(&conn->error, RLOCK_ENET,
 				   "%s answers too slowly for this lease; give a longer one",

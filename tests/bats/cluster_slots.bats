@@ -180,6 +180,25 @@ is_kept_for_the_first() {
 	wait_until 5 cluster_is_empty
 }
 
+@test "a waiter that a signal ends while it repeats a grant that came too late releases what a later slot has granted" {
+	run -0 rlock run b -- true
+	start_proxy_between tcp:127.0.0.1:0 "tcp:127.0.0.1:$(port_of "$(node_of b)")"
+	# A reply that takes more than a third of the lease is too late.
+	proxy delay 3100
+	record_stderr rlock run -v -t 9s -w 60s -u "redis+cluster://127.0.0.1:$(port_of "$(node_of a)")" \
+		--cluster-map "127.0.0.1:$(port_of "$(node_of b)")=${LISTENED#tcp:}" a b -- touch begun
+	wait_until 10 at_node_of b is_held b
+	freeze_server "$(node_of a)"
+	# The third request is the second one about "a".
+	wait_until 10 eval '[ "$(grep -c "asking to acquire" stderr)" -ge 3 ]'
+	kill "$PID"
+	wait_until 2 at_node_of b is_free b
+	ended_with 143
+	thaw_nodes
+	wait_until 5 cluster_is_empty
+	refute file_exists begun
+}
+
 @test "names in more slots than can be locked together are refused before anything is sent" {
 	run -78 rlock run $(seq -f n%g 33) -- touch begun
 	assert_one_line '^rlock: n1: the names are in 33 slots of the cluster, and 32 is the most; give some the same part in braces, as \{app\}a and \{app\}b$'
