@@ -172,7 +172,8 @@ end_command_below_hang() {
 		setpriv --reuid=65534 --clear-groups sh -c 'until [ -e go ]; do sleep 0.1; done'
 	# If the renewer was stopped before it has started the command, another one would start it.
 	wait_until 10 has_command "$PID"
-	stop_by_debugger "$(renewer_of "$PID")" exit
+	find_renewer "$PID"
+	stop_by_debugger "$RENEWER" exit
 	wait_until 20 file_contains stderr 'rlock takes over'
 	touch go
 	ended_with 71
@@ -298,7 +299,7 @@ wait_on_file_system() {
 	rlock lock --owner other -l 60s a
 	on_file_system sh -c 'exec rlock run -u "unix://$PWD/mnt/l" "$@" a -- true 2>stderr' sh "$@"
 	wait_until 5 has_waiters a
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	touch switches/readlink
 	redis client kill type normal skipme yes >/dev/null
 	redis client kill type pubsub >/dev/null

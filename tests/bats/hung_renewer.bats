@@ -53,7 +53,7 @@ renewer_runs_once_more() {
 	wait_until 10 is_held "$file"
 	# If the renewer was stopped before it has started the command, another one would start it.
 	wait_until 10 has_command "$PID"
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	kill -s STOP "$RENEWER"
 	touch go
 	renewer_runs_once_more
@@ -75,7 +75,7 @@ renewer_runs_once_more() {
 	record_stderr refuse hangs rlock kill WAIT 1 rlock lock -t 9s --pid "$process" a
 	wait_until 10 has_waiters a
 	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	kill -s STOP "$RENEWER"
 	rlock unlock --owner other a
 	renewer_runs_once_more
@@ -120,7 +120,7 @@ is_replaced_in_time() {
 	rm -f command-pid
 	record_stderr rlock run -t 1s --grace 100ms a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 10 eval 'test -s command-pid || is_gone "$PID"'
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	proxy hold-reply "$RENEW"
 	wait_until 5 eval 'faults_happened || is_gone "$PID"'
 	kill -s STOP "$RENEWER" && wait_until 5 is_gone "$RENEWER" && ! gone 1500 "$PID" >/dev/null
@@ -206,7 +206,7 @@ wake_ups() {
 	rlock lock --owner other -l 60s a
 	record_stderr rlock run a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 has_waiters a
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	stop_by_debugger "$RENEWER"
 	wait_until 20 is_gone "$RENEWER"
 	rlock unlock --owner other a
@@ -225,7 +225,7 @@ wake_ups() {
 	record_stderr refuse hangs rlock-renewer setsid WAIT 1 rlock run -t 10s a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 has_waiters a
 	# Find it now, since it may be gone when the test sees the command.
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	# Wait until rlock sleeps: in its first second it still wakes up.
 	pause_for 1.5
 	rlock unlock --owner other a
@@ -299,7 +299,7 @@ is_replaced_or_over() {
 	# Try again if the renewer was killed: rlock also kills a renewer that a busy machine has delayed by more than a second.
 	for ((tries = 3; tries > 0; tries--)); do
 		wait_until 5 has_renewer "$PID"
-		RENEWER=$(renewer_of "$PID")
+		find_renewer "$PID"
 		kill -s STOP "$SERVER_PID"
 		gone 13000 "$RENEWER" >/dev/null || break
 		kill -s CONT "$SERVER_PID"

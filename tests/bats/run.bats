@@ -192,7 +192,7 @@ wakes_up_between() {
 		in_background rlock run --at-least 60s --unless-failed "a$status" -- sh -c 'run_until_ended; exit "$0"' "$status"
 		wait_until 5 has_renewer "$PID"
 		wait_until 5 has_child "$PID" sh
-		kill -KILL "$(renewer_of "$PID")"
+		! has_renewer "$PID" || kill -KILL "${RENEWERS[@]}"
 		wait_until 5 eval '! has_renewer "$PID"'
 		end_commands
 		ended_with "$status"

@@ -342,7 +342,6 @@ keeps_lock_after_late_undo() {
 }
 
 @test "the late undo of an attempt of a killed renewer does not release what the next renewer has acquired" {
-	local renewer
 	start_proxy_to 1
 	on 2 hold_by_foreign_client a
 	proxy_to 1 hold-request '{a}!subscribe' 1
@@ -350,9 +349,9 @@ keeps_lock_after_late_undo() {
 	# After the first attempt, and its undo, the waiter connects to server 1 again.
 	wait_until 20 eval '[ "$(proxy_to 1 count | sed -n "s/.*connections=\([0-9]*\).*/\1/p")" -ge 2 ]'
 	wait_until 10 on 2 has_waiters a
-	renewer=$(renewer_of "$PID")
-	kill -KILL "$renewer"
-	wait_until 10 has_other_renewer "$PID" "$renewer"
+	find_renewer "$PID"
+	kill -KILL "$RENEWER"
+	wait_until 10 has_other_renewer "$PID" "$RENEWER"
 	on 2 redis del a >/dev/null
 	on 2 redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	keeps_lock_after_late_undo
@@ -373,7 +372,7 @@ hold_second_attempt() {
 	in_background rlock run -t 60s --connect-timeout 20s -w 60s a -- sh -c 'touch begun; exec run_until_ended'
 	wait_until 10 on 2 has_waiters a
 	on 2 replace_renewer
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	# Stop the waiter: a probe before the release would use up the rules.
 	stop_waiters "$PID"
 	for number; do

@@ -13,7 +13,7 @@ wait_behind() {
 	record_stderr rlock "$1" "${@:2}" a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 5 waits_in_queue 1
 	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 }
 
 release_other() {
@@ -91,7 +91,7 @@ grant_unheard() {
 	RLOCK_URL=$direct
 	wait_until 5 has_waiters a
 	wait_until 5 has_renewer "$PID"
-	RENEWER=$(renewer_of "$PID")
+	find_renewer "$PID"
 	# This text selects requests that acquire the lock.
 	proxy hold-reply "$ACQUIRE" 1000
 	release_other
@@ -136,7 +136,8 @@ grant_unheard() {
 	proxy hold-reply "$RELEASE" 1000
 	record_stderr refuse refused rlock-renewer clone,clone3,fork,vfork EAGAIN 1 rlock run a -- touch ran
 	wait_until 10 file_contains stderr 'cannot start touch'
-	kill -s KILL "$(renewer_of "$PID")"
+	find_renewer "$PID"
+	kill -s KILL "$RENEWER"
 	ended_with 70
 	[ ! -e ran ]
 	proxy pass
@@ -151,7 +152,7 @@ grant_unheard() {
 		record_stderr refuse refused rlock clone,clone3,fork,vfork EAGAIN 2 rlock run -t 60s a -- touch ran
 		wait_until 5 waits_in_queue 1
 		wait_until 5 has_renewer "$PID"
-		RENEWER=$(renewer_of "$PID")
+		find_renewer "$PID"
 		# Stop rlock: the renewer does not start the command while rlock is stopped.
 		kill -s STOP "$PID"
 		release_other
@@ -177,7 +178,7 @@ grant_unheard() {
 	wait_until 5 waits_in_queue 1
 	front=$(<front)
 	wait_until 5 has_renewer "$front"
-	RENEWER=$(renewer_of "$front")
+	find_renewer "$front"
 	# While rlock is stopped, it does not commit what its renewer has acquired.
 	kill -s STOP "$front"
 	release_other

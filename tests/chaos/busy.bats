@@ -47,7 +47,7 @@ fault() {
 	case $1 in
 	'kills rlock') kill -KILL "$HOLDER" ;;
 	'stops rlock') kill -STOP "$HOLDER" ;;
-	'stops renewer') kill -STOP "$(renewer_of "$HOLDER")" ;;
+	'stops renewer') ! has_renewer "$HOLDER" || kill -STOP "${RENEWERS[@]}" ;;
 	esac
 }
 

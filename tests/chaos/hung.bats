@@ -60,7 +60,7 @@ holds_beside_hung() {
 	start_contender holder "${KINDS[$1 % 4]}" "$LEDGER" "$stay" --grace ${GRACE_MS}ms "${@:2}"
 	HOLDER=$PID
 	wait_until 10 all_inside "$LEDGER" "$FAMILY_SIZE" || return
-	RENEWER=$(renewer_of "$HOLDER")
+	find_renewer "$HOLDER" || return
 	something_hangs
 	choose "${LOSSES[@]}"
 	WHERE="${KINDS[$1 % 4]}, $STRANGERS strangers and $OWN of its own hang, $CHOSEN, $WHERE"

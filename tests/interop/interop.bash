@@ -40,6 +40,8 @@ stop_java() {
 	[ -e "${JAVA:-}/pid" ] || return 0
 	kill -KILL "$(java_pid)" 2>/dev/null || :
 	wait_until 10 is_gone "$(java_pid)"
+	# Another process will get this pid.
+	rm "$JAVA/pid"
 }
 
 java_pid() { cat "$JAVA/pid"; }
@@ -47,6 +49,8 @@ java_pid() { cat "$JAVA/pid"; }
 java_dies() {
 	echo die >"$JAVA/in"
 	wait_until 10 is_gone "$(java_pid)"
+	# Another process will get this pid.
+	rm "$JAVA/pid"
 }
 
 answer() {

@@ -25,6 +25,7 @@
 #   continue_with_signal SIGNAL PID    sends a signal to a stopped rlock, then continues rlock and its renewer
 #   replace_renewer                    kills the renewer of the waiter PID; then the next one waits
 #   kill_with_renewers PID...          SIGKILL to rlocks and their renewers
+#   find_renewer PID                   waits until that rlock has a renewer; sets RENEWER, its pid
 #   kill_whole PID                     SIGKILL to rlock, its renewer and its command
 # Facts, which check once and do not wait:
 #   is_held, is_free NAME              whether the lock's key exists; whether it does not
@@ -419,6 +420,12 @@ has_renewer() {
 	[ ${#RENEWERS[@]} -gt 0 ]
 }
 
+# find_renewer PID: sets RENEWER. That rlock has none for a moment after it has ended one that got no processor for a second.
+find_renewer() {
+	wait_until 10 has_renewer "$1" || return
+	RENEWER=${RENEWERS[0]}
+}
+
 # has_other_renewer PID RENEWER: whether that rlock has one renewer, which is not RENEWER.
 has_other_renewer() {
 	find_renewers "$1"
@@ -428,10 +435,10 @@ has_other_renewer() {
 # replace_renewer: kills the renewer of the waiter PID, and returns when the next one waits: its subscription follows its first attempt.
 # That one does not know which undos of the killed one are on their way, so it will acquire the lock twice, with two hold ids.
 replace_renewer() {
-	local renewer count
-	renewer=$(renewer_of "$PID")
-	kill -KILL "$renewer"
-	wait_until 10 has_other_renewer "$PID" "$renewer"
+	local count
+	find_renewer "$PID"
+	kill -KILL "$RENEWER"
+	wait_until 10 has_other_renewer "$PID" "$RENEWER"
 	count=$(calls_of subscribe)
 	# It subscribes, makes another attempt, and then probes the subscription.
 	wait_until 15 has_subscribed_again $((count + 1))

@@ -52,9 +52,10 @@ socket_of() {
 	echo "$BATS_FILE_TMPDIR/$1/server/redis.sock"
 }
 
-# find_server NUMBER: sets PID_OF_SERVER, without starting a process.
+# find_server NUMBER: sets PID_OF_SERVER, without starting a process. False if the server has ended: another process may have its pid.
 find_server() {
 	read -r PID_OF_SERVER <"$BATS_FILE_TMPDIR/$1/pid"
+	[ "/proc/$PID_OF_SERVER/cwd" -ef "$BATS_FILE_TMPDIR/$1/server" ]
 }
 
 # port_of NUMBER: prints the port of this server. PORTS: the ports of all servers that have one.

@@ -274,7 +274,8 @@ static void answer(int listener_fd, uint64_t id, int error)
 
 	if (error == 0)
 		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	(void)ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
+	while (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR)
+		;
 }
 
 /*
@@ -300,8 +301,10 @@ static void supervise(int listener_fd)
 		}
 		if (poll(&listener, 1, count > 0 ? POLL_MS : -1) <= 0)
 			continue;
-		if ((listener.revents & POLLIN) == 0)
+		if ((listener.revents & (POLLHUP | POLLNVAL)) != 0)
 			return;
+		if ((listener.revents & POLLIN) == 0)
+			continue;
 		if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif) != 0)
 			continue;
 		held[count].id = 0;
