@@ -88,7 +88,7 @@ status_is() {
 		assert_line --regexp "^  process ${PIDS[h]} has ended, but its command may still run; the lease ends within [1-5][0-9]s, unless its renewer runs and renews it\$"
 		status_is 'lock["holders"][0]["gone"]' True a
 		# shellcheck disable=SC2086
-		run_timed_out rlock $kind -w 3s a -- true
+		run_timed_out 75 rlock $kind -w 3s a -- true
 		assert_output --regexp ': held by a note \([^ ]+\) for [0-9.]+s; its process has ended; '
 		redis flushall >/dev/null
 	done
@@ -130,7 +130,7 @@ status_is() {
 	# Write the pid of this shell into the record, as if the kernel had reused the holder's pid.
 	change_holder a "%.${PIDS[h]}%." ".$$."
 	status_is 'lock["holders"][0]["gone"]' True a
-	run_timed_out rlock run -w 3s a -- true
+	run_timed_out 75 rlock run -w 3s a -- true
 	assert_output --partial 'its process has ended'
 	redis flushall >/dev/null
 	in_background rlock run outer -- env -u RLOCK_HELD sh -c 'wait_until_true test -e changed

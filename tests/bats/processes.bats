@@ -68,6 +68,7 @@ hold_with_family_and_renewer() {
 	for _ in 1 2 3; do
 		rm -f family
 		hold_with_family a -t 9s
+		wait_until 10 is_renewed a 9000
 		! has_renewer "$PID" || break
 		kill -s KILL "$PID" "${FAMILY[@]}"
 		wait_until 10 no_keys

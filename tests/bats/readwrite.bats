@@ -59,7 +59,7 @@ is_refused() {
 	ttl_between 10000 a 20000
 	redis hset a mode write "$JAVA:write" 1 >/dev/null
 	redis hdel a "$JAVA" >/dev/null
-	run_timed_out rlock write -w 50ms a -- true
+	run_timed_out 75 rlock write -w 50ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA:write"
 	queue_contender r read a
 	redis del a >/dev/null

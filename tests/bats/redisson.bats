@@ -35,7 +35,7 @@ java_has() {
 	run -75 rlock run -n a -- true
 	assert_output ''
 	run -75 rlock run -n b a -- true
-	run_timed_out rlock run -w 20ms a -- true
+	run_timed_out 75 rlock run -w 20ms a -- true
 	assert_one_line "^rlock: a: .*$JAVA"
 	java_has a
 	run -1 ttl_is_above a 20000

@@ -52,8 +52,8 @@ count_of_ci() {
 @test "run --owner acquires and renews the lock if ID does not hold it, and waits for another holder" {
 	local verb
 	for verb in $KINDS; do
-		run -0 rlock "$verb" --owner ci -t 6s a -- sh -c "wait_until_true '[ \"\$($REDIS pttl a)\" -lt 5000 ]' &&
-			wait_until_true '[ \"\$($REDIS pttl a)\" -gt 5000 ]' && $REDIS hvals a"
+		run -0 rlock "$verb" --owner ci -t 9s a -- sh -c "wait_until_true '[ \"\$($REDIS pttl a)\" -lt 8000 ]' &&
+			wait_until_true '[ \"\$($REDIS pttl a)\" -gt 8000 ]' && $REDIS hvals a"
 		assert_line 1
 		no_keys
 	done

@@ -170,7 +170,7 @@ note_is() {
 
 @test "text of other programs is escaped in the waiting line and at the end of the wait" {
 	redis hset a $'\e[31mred:1' 1 >/dev/null
-	run -75 env CI=true rlock run -w 6s a -- true
+	run_timed_out 75 env CI=true rlock run -w 6s a -- true
 	assert_line --index 0 --partial 'waiting for \x1b[31mred:1'
 	assert_line --index 1 --partial 'held by \x1b[31mred:1'
 	refute_output --partial $'\e'

@@ -36,7 +36,7 @@ load ../lib/inspecting
 	hold_permit 2 a
 	run -75 rlock sem -n --permits 2 a -- true
 	assert_output ''
-	run -75 env CI=true rlock sem --wait 3s --permits 2 a -- true
+	run_timed_out 75 env CI=true rlock sem --wait 3s --permits 2 a -- true
 	assert_line --regexp '^rlock: a: waiting for one of 2 permits, one held by [^ ]+@.* run_until_ended, held for [0-9]+s$'
 	assert_line --regexp '^rlock: a: timed out after 3s: 2 permits in all, one held by [^ ]+@.* run_until_ended \('
 	end_commands
@@ -150,7 +150,7 @@ load ../lib/inspecting
 @test "a waiter for several permits gets them although other callers come and take one each" {
 	redis set a 1 >/dev/null
 	redis set 'rlock_turn:{a}' "$(server_ms)000 0123456789abcdef0123456789abcdef" >/dev/null
-	run_timed_out rlock sem --permits 1 -w 100ms a -- true
+	run_timed_out 75 rlock sem --permits 1 -w 100ms a -- true
 	assert_output 'rlock: a: timed out after 100ms: kept for the next waiter'
 	redis flushall >/dev/null
 	start_holder h sem --permits 2 a

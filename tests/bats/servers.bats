@@ -113,7 +113,7 @@ names_all_servers() {
 	ended_with 0
 	for number in 1 2 3; do
 		on $number hold_by_foreign_client a
-		run -75 rlock run -w 1s a -- touch ran
+		run_timed_out 75 rlock run -w 1s a -- touch ran
 		assert_one_line '^rlock: a: .*held by 5e8b3cf0-8a4b-4d52-a7f9-3f0e6f0c7a11:1'
 		on $number redis del a >/dev/null
 		on_each no_keys
@@ -274,7 +274,7 @@ crash_at_known_end() {
 
 @test "a release that one frozen server does not answer is a warning, and rlock exits with the command's status" {
 	record_stderr rlock run a -- sh -c 'run_until_ended; exit 7'
-	wait_until 5 on_each is_held a
+	wait_until 5 has_child "$PID" sh
 	freeze_server 2
 	end_commands
 	takes_less_than 12 ended_with 7
@@ -304,7 +304,7 @@ crash_at_known_end() {
 	start_proxy_to 2
 	proxy_to 2 delay 150
 	record_stderr rlock run a -- sh -c 'run_until_ended; exit 7'
-	wait_until 5 on_each is_held a
+	wait_until 5 has_child "$PID" sh
 	proxy_to 1 refuse on
 	proxy_to 1 cut
 	end_commands

@@ -13,10 +13,10 @@ setup_file() { start_server_at_port; }
 
 KINDS=(run fair read write 'sem --permits 3')
 
-# hold_as VERB NAME [OPTION...]: holds the lock until end_commands, with a lease of 5 s or LEASE. Sets PID.
+# hold_as VERB NAME [OPTION...]: holds the lock until end_commands, with a lease of 9 s or LEASE. Sets PID.
 hold_as() {
 	# shellcheck disable=SC2086
-	in_background rlock $1 -t "${LEASE:-5s}" "${@:3}" "$2" -- run_until_ended
+	in_background rlock $1 -t "${LEASE:-9s}" "${@:3}" "$2" -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 }
 
@@ -74,7 +74,7 @@ none_held() {
 }
 
 @test "the holder names the sender of the request, and both sides log it" {
-	in_background sh -c 'exec rlock run -t 5s --log log a -- run_until_ended 2>stderr'
+	in_background sh -c 'exec rlock run -t 9s --log log a -- run_until_ended 2>stderr'
 	wait_until 10 has_child "$PID" run_until_ended
 	wait_until 10 has_event acquired
 	run -0 rlock stop --log log -v a
@@ -146,7 +146,7 @@ none_held() {
 
 @test "several names are stopped in one call, and the exit code is the worst one" {
 	hold_as run a
-	in_background rlock run -t 5s b c -- run_until_ended
+	in_background rlock run -t 9s b c -- run_until_ended
 	wait_until 10 has_child "$PID" run_until_ended
 	run -1 rlock stop a free b
 	assert_output "rlock: free: not held; 'rlock list' shows what is held"
@@ -157,12 +157,12 @@ none_held() {
 @test "the next holder is not asked while the caller waits for another one" {
 	hold_as read a
 	# The command of this holder ignores SIGTERM, and takes long to end.
-	in_background rlock read -t 5s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
+	in_background rlock read -t 9s --grace 60s a -- sh -c 'trap "" TERM; run_until_ended; run_until_ended'
 	wait_until 10 has_child "$PID" sh
 	in_background rlock stop a
 	ended_with 124 "${BACKGROUND[0]}"
 	hold_as read a
-	stays_true_for 2.5 is_running "$PID"
+	stays_true_for 4 is_running "$PID"
 	end_commands
 	ended_with 0
 	ended_with 0 "${BACKGROUND[2]}"

@@ -64,7 +64,7 @@ print(flock.wait())' rlock flock f sh -c "$REPORT_PID_AND_RUN" >ended
 	hold_logging a -t 9s --on-lost ignore
 	redis del a
 	wait_until 10 grep -q 'lock lost' stderr
-	kill -s KILL "$RENEWER"
+	kill -s KILL "$RENEWER" 2>/dev/null || :
 	wait_until 5 has_parent "$COMMAND" "$PID"
 	end_commands
 	ended_with 76

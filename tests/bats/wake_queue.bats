@@ -73,7 +73,7 @@ load ../lib/proxying
 	queue_contender w write --note 'nightly import' a
 	run -75 rlock read -n a -- touch ran
 	assert_output ''
-	run_timed_out rlock read -w 50ms a -- touch ran
+	run_timed_out 75 rlock read -w 50ms a -- touch ran
 	assert_one_line "^rlock: a: timed out after 50ms: held by readers, and next is nightly import \($UUID:${PIDS[w]}\); give a longer --wait\$"
 	queue_contender r2 read a
 	stays_true_for 0.3 are_waiting r2 w

@@ -90,14 +90,15 @@ assert_one_message() {
 	assert_one_line '^rlock: .'
 }
 
-# run_timed_out COMMAND...: as `run -75`, for the message of a wait that has timed out. Runs it again if rlock has ended the waiting
-# renewer, which got no processor for a second.
+# run_timed_out STATUS COMMAND...: as run, for the message at the end of a wait; asserts the exit status. Runs it again if rlock has
+# ended the waiting renewer, which got no processor for a second.
 run_timed_out() {
 	local try
 	for try in 1 2 3; do
-		run -75 "$@"
+		run "${@:2}"
 		[[ $output = *'was killed, or did not run'* ]] || break
 	done
+	assert_equal "$status" "$1"
 }
 
 assert_between() {
