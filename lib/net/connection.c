@@ -206,7 +206,9 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	rlock__topology_stop(connection->topology);
 	if (request->pipelined_left > 0)
 		drop_reply(request);
-	if (status != RLOCK_OK && request->reply == NULL) {
+	/* The reply is kept while the list of nodes is awaited. */
+	if (status != RLOCK_OK &&
+	    (request->reply == NULL || request->phase == RLOCK__PHASE_NODES)) {
 		if (may_be_executed(connection)) {
 			connection->session.is_stale = true;
 		} else {

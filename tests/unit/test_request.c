@@ -80,7 +80,7 @@ static void start_unix(size_t index)
 	set_conn(&peers[index], url);
 }
 
-static void start_tcp(size_t index, const char *user_and_host)
+static void start_tcp(size_t index, const char *url_start)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t len = sizeof(address);
@@ -92,7 +92,7 @@ static void start_tcp(size_t index, const char *user_and_host)
 	    getsockname(listener, (struct sockaddr *)&address, &len) != 0)
 		perror("# listen");
 	peers[index].listener = listener;
-	(void)snprintf(url, sizeof(url), "redis://%s:%d", user_and_host, ntohs(address.sin_port));
+	(void)snprintf(url, sizeof(url), "%s:%d", url_start, ntohs(address.sin_port));
 	set_conn(&peers[index], url);
 }
 
@@ -266,7 +266,7 @@ static void start_asked(size_t index, const char *verb, int64_t deadline_ms)
 static void check_any_order(void)
 {
 	start_unix(0);
-	start_tcp(1, "localhost");
+	start_tcp(1, "redis://localhost");
 	start_unix(2);
 	for (size_t i = 0; i < PEERS; i++)
 		begin(i, "FIRST", INT64_MAX);
@@ -313,7 +313,7 @@ static void check_deadline(void)
 /* A request is begun, and its connection is established, before this process sends the request. */
 static void check_late_send(void)
 {
-	start_tcp(0, "127.0.0.1");
+	start_tcp(0, "redis://127.0.0.1");
 	begin(0, "LATE", rlock_now_ms() + 500);
 	CHECK(!peers[0].connection->session.was_sent,
 	      "a request waits until its connection is established");
@@ -362,7 +362,7 @@ static void check_fire_and_forget(void)
 
 static void check_denied_login(void)
 {
-	start_tcp(0, "ci:secret@127.0.0.1");
+	start_tcp(0, "redis://ci:secret@127.0.0.1");
 	begin(0, "FIRST", INT64_MAX);
 	CHECK(hears(0, "FIRST"), "a connection logs in as the URL's user");
 	says(0,
@@ -546,6 +546,26 @@ static const struct {
 	{ "", "", "not found if there is no line" },
 };
 
+/* A request that ends while it waits for the list of nodes must not leave that list to the next one, which would take it for its reply. */
+static void check_abandoned_node_list(void)
+{
+	int earlier;
+
+	start_tcp(0, "redis+cluster://127.0.0.1");
+	begin(0, "FIRST", INT64_MAX);
+	CHECK(hears(0, "FIRST"), "a node receives the request");
+	says(0, "-CLUSTERDOWN The cluster is down\r\n");
+	CHECK(hears(0, "NODES"), "a node of a cluster that is down is asked for the list of nodes");
+	earlier = peers[0].stream;
+	peers[0].stream = -1;
+	rlock__request_abandon(peers[0].connection);
+	begin(0, "SECOND", INT64_MAX);
+	CHECK(hears(0, "SECOND"), "the next request is sent on a new connection");
+	CHECK(ends_with(0, "two"), "the next request gets its own reply");
+	stop_all();
+	(void)close(earlier);
+}
+
 static void check_dead_node(void)
 {
 	for (size_t i = 0; i < COUNT_OF(node_lists); i++) {
@@ -577,6 +597,7 @@ void test_request(void)
 	check_endless_talk();
 	check_fire_and_forget_to_a_talker();
 	check_full_backlog();
+	check_abandoned_node_list();
 	check_dead_node();
 	(void)rmdir(directory);
 }
