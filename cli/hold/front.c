@@ -378,13 +378,13 @@ static void clean_up(struct front *front)
 	rlock_hold_set_sent_ms(args->hold, rlock_now_ms());
 	rlock_hold_set_queued(args->hold);
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
-	/*
-	 * The renewer may have been killed before it had undone a hold with an earlier id. If no server answers, send no second
-	 * release: it would close the stream of the first one.
-	 */
-	if (rlock_release(args->conn, args->hold, rlock_now_ms()) != RLOCK_ENET &&
-	    rlock_hold_set_id(args->hold, front->lease->hold_ids.earlier_id) == RLOCK_OK)
-		(void)rlock_release(args->conn, args->hold, rlock_now_ms());
+	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
+	/* The renewer may have been killed before it had undone a hold with an earlier id. */
+	if (rlock_hold_set_id(args->hold, front->lease->hold_ids.earlier_id) != RLOCK_OK)
+		return;
+	/* Use other streams: on that of a server that has not answered, the second release would take the place of the first one. */
+	rlock_conn_close_streams(args->conn);
+	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
 }
 
 /*

@@ -447,6 +447,21 @@ hold_second_attempt() {
 	wait_until 5 on_each no_keys
 }
 
+@test "the earlier hold of a killed renewer is undone by rlock on two servers although the third one is frozen" {
+	hold_second_attempt 1
+	wait_until 5 on 2 has_hold_count a 2
+	kill -STOP "$PID"
+	kill -KILL "$RENEWER"
+	freeze_server 1
+	kill -TERM "$PID"
+	kill -CONT "$PID"
+	ended_with 143
+	on 2 no_keys
+	on 3 no_keys
+	thaw_server 1
+	wait_until 5 on 1 no_keys
+}
+
 @test "the earlier hold of a killed renewer is undone by rlock when a signal has ended the wait" {
 	hold_second_attempt 1
 	wait_until 5 on 2 has_hold_count a 2
