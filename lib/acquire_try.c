@@ -473,6 +473,8 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
  * the undo of holds with earlier ids.
  */
 #define LEAVE_MS 300
+/* Time for the servers to read the undos that follow attempts without a reply. */
+#define BLIND_MS 300
 
 /* ---- undo ---- */
 
@@ -503,12 +505,19 @@ enum undo {
 	UNDO_RELEASE_BLINDLY,
 };
 
+/* The undos that were sent over the streams of attempts without a reply. */
+struct blind_undos {
+	bool is_begun[RLOCK_SERVERS_MAX];
+	size_t sent_len[RLOCK_SERVERS_MAX]; /* 0: none could be sent, since the stream was cut */
+};
+
 /* The requests that undo places. */
 struct undoing {
 	const struct rlock__waiter *waiter;
 	int64_t now_ms;
 	enum undo undos[RLOCK_SERVERS_MAX];
 	struct rlock__broadcast broadcast;
+	struct blind_undos blind;
 };
 
 /*
@@ -656,12 +665,34 @@ static void append_all_earlier(const struct rlock__waiter *waiter, size_t index,
 			is_made = append_earlier(waiter, index, waiter->earlier[i].id, commands);
 }
 
+static void send_blindly(struct rlock__waiter *waiter, size_t index,
+			 const struct rlock__text *commands, struct blind_undos *undos)
+{
+	undos->is_begun[index] = true;
+	undos->sent_len[index] = rlock__request_fire(waiter->places.at[index].connection, commands);
+}
+
 /*
- * Release the place over the stream of an attempt without a reply, and close the stream. Send also the undos of earlier ids: another stream
- * may never reach this server. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would
- * release what a renewal has acquired there again.
+ * Close the streams of blind undos. All servers together have BLIND_MS to read them, so that several silent ones do not delay us for longer
+ * than one. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would release what a renewal
+ * has acquired there again.
  */
-static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may_be_late)
+static void end_blind_undos(struct rlock__waiter *waiter, const struct blind_undos *undos,
+			    bool may_be_late)
+{
+	int64_t deadline_ms = rlock_now_ms() + BLIND_MS;
+
+	for (size_t i = 0; i < waiter->places.count; i++)
+		if (undos->is_begun[i])
+			rlock__request_forget(waiter->places.at[i].connection, undos->sent_len[i],
+					      may_be_late, deadline_ms);
+}
+
+/*
+ * Release the place over the stream of an attempt without a reply. Send also the undos of earlier ids: another stream may never reach
+ * this server.
+ */
+static void release_blindly(struct rlock__waiter *waiter, size_t index, struct blind_undos *undos)
 {
 	struct rlock__text commands = { 0 };
 	struct rlock__args args;
@@ -670,7 +701,7 @@ static void release_blindly(struct rlock__waiter *waiter, size_t index, bool may
 
 	if (rlock__call_append(script, &args, &commands))
 		append_all_earlier(waiter, index, &commands);
-	rlock__request_fire_and_forget(waiter->places.at[index].connection, &commands, may_be_late);
+	send_blindly(waiter, index, &commands, undos);
 	rlock__args_free(&args);
 	free(commands.text);
 }
@@ -682,6 +713,7 @@ static void record_undo(struct rlock__waiter *waiter, size_t index, const struct
 	struct rlock__place_state *server = &waiter->servers[index];
 	const struct rlock__answer *answer = &undoing->broadcast.answers[index];
 	bool is_done = answer->is_over && answer->status == RLOCK_OK;
+	bool is_sent = undoing->blind.sent_len[index] > 0;
 
 	server->is_undo_open |= is_failed && undoing->undos[index] != UNDO_NOTHING && !is_done;
 	switch (undoing->undos[index]) {
@@ -698,9 +730,9 @@ static void record_undo(struct rlock__waiter *waiter, size_t index, const struct
 			server->kept_since_ms = undoing->now_ms;
 		break;
 	case UNDO_RELEASE_BLINDLY:
-		server->may_be_held = false;
+		server->may_be_held = !is_sent;
 		/* No reply confirms that this undo has left the queue. So after a grant the release of the hold leaves it again. */
-		server->may_be_queued = !is_failed;
+		server->may_be_queued = !is_failed || !is_sent;
 		break;
 	}
 }
@@ -732,9 +764,10 @@ static void undo(struct rlock__waiter *waiter, enum undo_time time)
 	(void)rlock__broadcast_await(&undoing.broadcast, 0, end_ms);
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (undoing.undos[i] == UNDO_RELEASE_BLINDLY)
-			release_blindly(waiter, i, time != UNDO_GRANTED);
+			release_blindly(waiter, i, &undoing.blind);
 		record_undo(waiter, i, &undoing, time == UNDO_FAILED || time == UNDO_LEAVING);
 	}
+	end_blind_undos(waiter, &undoing.blind, time != UNDO_GRANTED);
 	rlock__broadcast_free(&undoing.broadcast);
 }
 
@@ -958,16 +991,18 @@ static bool is_unanswered(const struct rlock__waiter *waiter, size_t index)
  */
 static void undo_earlier_unanswered(struct rlock__waiter *waiter)
 {
+	struct blind_undos blind = { 0 };
+
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		struct rlock__text commands = { 0 };
 
 		if (is_unanswered(waiter, i))
 			append_all_earlier(waiter, i, &commands);
 		if (commands.len > 0)
-			rlock__request_fire_and_forget(waiter->places.at[i].connection, &commands,
-						       true);
+			send_blindly(waiter, i, &commands, &blind);
 		free(commands.text);
 	}
+	end_blind_undos(waiter, &blind, true);
 }
 
 /*
@@ -1267,6 +1302,7 @@ static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_
 	struct rlock_hold *hold = waiter->hold;
 	int64_t sent_ms, lease_ms = waiter->hold->lease_ms;
 	struct rlock__broadcast broadcast;
+	struct blind_undos blind = { 0 };
 	enum rlock_status status = RLOCK_OK;
 
 	if (waiter->failed_slot > 0)
@@ -1295,10 +1331,11 @@ static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_
 		 * default user or in another database. Undo the attempt on that stream.
 		 */
 		if (result->status < 0 && result->reply != NULL) {
-			release_blindly(waiter, i, true);
+			release_blindly(waiter, i, &blind);
 			waiter->servers[i].is_undo_open = true;
 		}
 	}
+	end_blind_undos(waiter, &blind, true);
 	if (status == RLOCK_OK)
 		status = check_names_are_there(waiter, &broadcast, sent_ms);
 	if (status == RLOCK_OK)
@@ -1329,14 +1366,15 @@ static enum rlock_status try_once(struct rlock__waiter *waiter, bool *needs_new_
  */
 static void undo_unanswered(struct rlock__waiter *waiter)
 {
-	waiter->conn->events.is_masked = true;
+	struct blind_undos blind = { 0 };
+
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		if (!is_unanswered(waiter, i))
 			continue;
-		release_blindly(waiter, i, true);
+		release_blindly(waiter, i, &blind);
 		waiter->servers[i].is_undo_open = true;
 	}
-	waiter->conn->events.is_masked = false;
+	end_blind_undos(waiter, &blind, true);
 }
 
 /*

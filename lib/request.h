@@ -107,7 +107,7 @@ struct rlock__result rlock__call_await(struct rlock__connection *connection,
 enum rlock_status rlock__call_run(struct rlock__connection *connection,
 				  const struct rlock__script *script, bool has_text,
 				  struct rlock__args *args, int64_t deadline_ms);
-/* Append an EVALSHA to commands for rlock__request_fire_and_forget. False: out of memory. */
+/* Append an EVALSHA to commands for rlock__request_fire. False: out of memory. */
 bool rlock__call_append(const struct rlock__script *script, struct rlock__args *args,
 			struct rlock__text *commands);
 

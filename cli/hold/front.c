@@ -382,7 +382,10 @@ static void clean_up(struct front *front)
 	/* The renewer may have been killed before it had undone a hold with an earlier id. */
 	if (rlock_hold_set_id(args->hold, front->lease->hold_ids.earlier_id) != RLOCK_OK)
 		return;
-	/* Use other streams: on that of a server that has not answered, the second release would take the place of the first one. */
+	/*
+	 * Use other streams: a request on the stream of one that has no answer would reset it, and drop what the server has not
+	 * received yet.
+	 */
 	rlock_conn_close_streams(args->conn);
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
 }

@@ -197,7 +197,7 @@ static bool may_be_executed(const struct rlock__connection *connection)
 
 /*
  * End the request. After a failure close the stream, unless the server may have executed the command: then keep the stream for
- * rlock__request_fire_and_forget. Returns false, as a step does that cannot continue.
+ * rlock__request_fire. Returns false, as a step does that cannot continue.
  */
 static bool end(struct rlock__connection *connection, enum rlock_status status)
 {
@@ -724,21 +724,29 @@ void rlock__request_survey(struct rlock__connection *connection,
 	*found_out = *rlock__topology_surveyed(connection->topology);
 }
 
-void rlock__request_fire_and_forget(struct rlock__connection *connection,
-				    const struct rlock__text *commands, bool may_be_late)
+size_t rlock__request_fire(struct rlock__connection *connection, const struct rlock__text *commands)
 {
 	struct rlock__stream *stream = &connection->session.stream;
 	size_t before_len = stream->output.len, queued_len;
 	bool is_held_back =
 		connection->request.command.text != NULL && !connection->session.is_queued;
 
-	if (rlock__session_is_open(&connection->session) && !is_held_back && commands->len > 0 &&
-	    rlock__stream_queue(stream, commands)) {
-		/* With TLS the text and the queued bytes differ. */
-		queued_len = stream->output.len - before_len;
-		if (rlock__stream_flush(stream))
-			rlock__stream_await_end(stream, connection->events,
-						may_be_late ? queued_len : 0);
-	}
+	if (!rlock__session_is_open(&connection->session) || is_held_back || commands->len == 0 ||
+	    !rlock__stream_queue(stream, commands))
+		return 0;
+	/* With TLS the text and the queued bytes differ. */
+	queued_len = stream->output.len - before_len;
+	if (!rlock__stream_flush(stream))
+		return 0;
+	rlock__stream_end_output(stream);
+	return queued_len;
+}
+
+void rlock__request_forget(struct rlock__connection *connection, size_t fired_len, bool may_be_late,
+			   int64_t deadline_ms)
+{
+	if (fired_len > 0)
+		rlock__stream_await_end(&connection->session.stream, connection->events,
+					may_be_late ? fired_len : 0, deadline_ms);
 	rlock__connection_close(connection);
 }

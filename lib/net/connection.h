@@ -118,7 +118,7 @@ void rlock__connection_close(struct rlock__connection *connection);
 /* Close the connection, since its server cannot serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
-/* Whether the stream is open, but only rlock__request_fire_and_forget may use it (session.h: is_stale). */
+/* Whether the stream is open, but only rlock__request_fire may use it (session.h: is_stale). */
 bool rlock__connection_is_stale(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
@@ -144,7 +144,7 @@ void rlock__request_begin(struct rlock__connection *connection,
  * Continue the request without waiting. True: it is complete, with the result in *out.
  * RLOCK_OK: there is a reply, which may be an error reply. If the login was denied but the command was carried out, the result has
  * the reply and the login's status. The stream then serves one more command, which can undo the first.
- * After RLOCK_ENET and RLOCK_CANCELLED only rlock__request_fire_and_forget may use the stream; the next request opens another one.
+ * After RLOCK_ENET and RLOCK_CANCELLED only rlock__request_fire may use the stream; the next request opens another one.
  */
 bool rlock__request_advance(struct rlock__connection *connection, struct rlock__result *out);
 /* End the request without a result, as if cancelled. rlock__request_begin does this with an earlier request. */
@@ -166,12 +166,17 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 void rlock__request_survey(struct rlock__connection *connection,
 			   struct rlock__sentinels_found *found_out);
 /*
- * Write encoded commands to the open stream, and close the connection without waiting for a reply. This is the only request that may use
- * a stream with an outstanding reply. may_be_late: the network may deliver them after this call. Without an open stream, or if the login
- * holds back a command, only close.
+ * Write encoded commands to the open stream, and end our side of it. This is the only request that may use a stream with an outstanding
+ * reply. Returns the number of bytes. 0: nothing was written, since no stream is open, or the login holds back a command.
  */
-void rlock__request_fire_and_forget(struct rlock__connection *connection,
-				    const struct rlock__text *commands, bool may_be_late);
+size_t rlock__request_fire(struct rlock__connection *connection,
+			   const struct rlock__text *commands);
+/*
+ * After rlock__request_fire, which has returned fired_len: give the server until the deadline to read the commands, then close the
+ * connection. No reply is read. may_be_late: the network may deliver the commands after this call.
+ */
+void rlock__request_forget(struct rlock__connection *connection, size_t fired_len, bool may_be_late,
+			   int64_t deadline_ms);
 
 /*
  * Begin a request of several commands, on a connection without a request: add each command, then start. take_reply is called with ctx

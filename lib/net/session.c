@@ -287,7 +287,7 @@ static enum rlock_status fail_stream(struct rlock__session *session)
 	return close_failed(session, explain_stream(session));
 }
 
-/* Fail at the deadline. The stream stays open, for rlock__request_fire_and_forget. */
+/* Fail at the deadline. The stream stays open, for rlock__request_fire. */
 static enum rlock_status fail_slow(struct rlock__session *session)
 {
 	return rlock__fail(session->error, RLOCK_ENET, "no answer from %s in time",

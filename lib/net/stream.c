@@ -428,7 +428,6 @@ bool rlock__stream_next(struct rlock__stream *stream, struct redisReply **out)
 
 /* ---- open and close ---- */
 
-#define AWAIT_END_MS 300
 /* Bytes of one read: most replies are shorter, and a small stack has room for this many. */
 #define PIECE_BYTES 4096
 
@@ -649,23 +648,25 @@ static size_t undelivered_bytes(const struct rlock__stream *stream)
 	return (size_t)unsent + stream->output.len - stream->sent;
 }
 
+void rlock__stream_end_output(struct rlock__stream *stream)
+{
+	(void)shutdown(stream->fd, SHUT_WR);
+}
+
 /*
- * Close our side, then wait, for AWAIT_END_MS at most, until the server has read all that we sent, and closes its side. If our
- * socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
+ * If our socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
  * rest. Mask events for the same reason: the signal that ends a wait for a lock would end this wait at once.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
-			     size_t undo_len)
+			     size_t undo_len, int64_t deadline_ms)
 {
 	/* TCP counts the end of our side as one more byte. */
 	const size_t end_len = 1;
-	int64_t deadline_ms = rlock_now_ms() + AWAIT_END_MS;
 	bool was_masked = rlock__events_mask(events, true);
 	struct pollfd fds[2] = { { stream->fd, POLLIN, 0 } };
 	char unread[512];
 	ssize_t len = 1;
 
-	(void)shutdown(stream->fd, SHUT_WR);
 	while (len > 0 && rlock_now_ms() < deadline_ms &&
 	       rlock__events_poll(events, fds, 1, deadline_ms) == RLOCK_OK)
 		if (fds[0].revents != 0)

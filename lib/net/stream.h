@@ -110,12 +110,14 @@ const char *rlock__stream_why(const struct rlock__stream *stream);
 bool rlock__stream_was_closed(const struct rlock__stream *stream);
 /* Whether the stream may be broken for lack of TLS: nothing was received, or a TLS alert. */
 bool rlock__stream_may_lack_tls(const struct rlock__stream *stream);
+/* Close our side. The server still reads what was sent. */
+void rlock__stream_end_output(struct rlock__stream *stream);
 /*
- * Close our side, and wait for a short time until the server has read all that we sent, and closes its side. Events
- * are handled, but do not end the wait. undo_len: how many of the last queued bytes undo the bytes before them. If only they are not delivered, the kernel goes on
- * sending them. Otherwise the stream is reset, so that nothing more arrives.
+ * After rlock__stream_end_output, wait until the server has read all that we sent, and closes its side, or until the deadline. Events are
+ * handled, but do not end the wait. undo_len: how many of the last queued bytes undo the bytes before them. If only they are not
+ * delivered, the kernel goes on sending them. Otherwise the stream is reset, so that nothing more arrives.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
-			     size_t undo_len);
+			     size_t undo_len, int64_t deadline_ms);
 
 #endif

@@ -31,7 +31,8 @@ kind=fair owner=[0-9a-f-]{36}:[0-9]+ host=$(uname -n) pid=[0-9]+ user=[^ ]+ wait
 	run -3 rlock run --log ./json --log-format json --note 'a note' -u "$(url_of ci)" a -- sh -c 'exit 3'
 	assert_equal "$(events | tr , '\n' | sort | paste -sd ,)" 'acquired a,acquired b,failed a,released a,released b'
 	run ! grep -F "$SECRET" log json
-	run -0 sort <(objects json)
+	run -0 objects json
+	run -0 sort <<<"$output"
 	assert_line --index 0 --regexp "^event='acquired' name='a' kind='plain' owner='[0-9a-f-]{36}:[0-9]+' host='$(uname -n)' \
 pid=[0-9]+ user='[^ ]+' waited_ms=[0-9]+ note='a note' server='redis://127.0.0.1:$PORT/0'$"
 	assert_line --index 1 --regexp "^event='released' .* held_ms=[0-9]+ status=3 note='a note' server="

@@ -381,11 +381,15 @@ late_at_third() {
 	on 1 redis del a 'rlock_holds:{a}'
 	RLOCK_CONFIG=/dev/null RLOCK_URL=$(urls_of 1 2 3) run -0 rlock unlock --force a
 	on_each no_keys
-	rlock lock --owner ci --lease 9s a
-	on 1 redis del a 'rlock_holds:{a}'
-	run -0 rlock unlock --force a
-	# A server that is 0.1 s later than the majority does not get the request.
-	on_each no_keys || { rlock unlock --force a || :; on_each no_keys; }
+	# A server that is 0.1 s later than the majority does not get the request: try again.
+	for _ in 1 2 3; do
+		on_each ask_server flushall
+		rlock lock --owner ci --lease 9s a
+		on 1 redis del a 'rlock_holds:{a}'
+		run -0 rlock unlock --force a
+		! on_each no_keys || break
+	done
+	on_each no_keys
 }
 
 @test "unlock --force --holder waits for the server that decides when another owner holds the lock on one of the others" {

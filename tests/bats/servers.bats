@@ -358,6 +358,24 @@ keeps_lock_after_late_undo() {
 	wait_until 5 on_each no_keys
 }
 
+@test "an undo whose stream was cut before it was sent is sent over another stream at the end of the wait" {
+	start_proxy_to 1
+	start_proxy_to 3
+	on 2 hold_by_foreign_client a
+	proxy_to 1 hold-reply ' undo ' 1
+	proxy_to 3 hold-reply "$ACQUIRE" 1
+	in_background rlock run -t 10m --connect-timeout 20s -w 60s a -- touch begun
+	wait_until 10 on 3 is_held a
+	# Now rlock waits for the reply to the undo at server 1, and then sends the one to server 3.
+	wait_until 10 has_no_rules 1
+	proxy_to 3 cut
+	kill -s TERM "$PID"
+	ended_with 143
+	wait_until 5 on 3 is_free a
+	wait_until 5 on 1 is_free a
+	refute file_exists begun
+}
+
 # has_no_rules NUMBER: whether all faults that were ordered from the proxy of that server have happened.
 has_no_rules() {
 	proxy_to "$1" state | grep -q rules=0

@@ -149,7 +149,9 @@ static void fire_and_forget(size_t index, const char *verb)
 	struct rlock__text command = { 0 };
 
 	CHECK(rlock__stream_format(&command, 1, &verb, NULL), "a command is encoded");
-	rlock__request_fire_and_forget(peers[index].connection, &command, true);
+	rlock__request_forget(peers[index].connection,
+			      rlock__request_fire(peers[index].connection, &command), true,
+			      rlock_now_ms() + 300);
 	free(command.text);
 	peers[index].is_under_way = false;
 }
