@@ -731,8 +731,7 @@ static void record_undo(struct rlock__waiter *waiter, size_t index, const struct
 		break;
 	case UNDO_RELEASE_BLINDLY:
 		server->may_be_held = !is_sent;
-		/* No reply confirms that this undo has left the queue. So after a grant the release of the hold leaves it again. */
-		server->may_be_queued = !is_failed || !is_sent;
+		/* No reply confirms that this undo has left the queue. So the end of the wait, or the release of the hold, leaves it again. */
 		break;
 	}
 }

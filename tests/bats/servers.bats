@@ -376,6 +376,25 @@ keeps_lock_after_late_undo() {
 	refute file_exists begun
 }
 
+@test "a fair waiter leaves the queue of a server although the network holds its last attempt" {
+	local holder
+	start_proxy_to 1
+	in_background rlock fair -u "$(urls_of 2)" a -- run_until_ended
+	holder=$PID
+	wait_until 10 has_child "$PID" run_until_ended
+	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
+	wait_until 10 on_each has_queue_length a 1
+	proxy_to 1 hold-request "$ACQUIRE" 1
+	wait_until 20 has_no_rules 1
+	kill "$PID"
+	ended_with 143
+	wait_until 5 on 1 no_keys
+	end_commands
+	ended_with 0 "$holder"
+	wait_until 5 on_each no_keys
+	refute file_exists begun
+}
+
 # has_no_rules NUMBER: whether all faults that were ordered from the proxy of that server have happened.
 has_no_rules() {
 	proxy_to "$1" state | grep -q rules=0
