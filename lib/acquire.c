@@ -768,7 +768,10 @@ static void release_slow(struct rlock__waiter *waiter)
 	}
 }
 
-/* The next attempt repeats a grant. It may end before it reaches each place: remember that the place holds the lock. */
+/*
+ * Record that the places that have granted the lock hold it. The next attempt repeats the grant, and may end before it reaches them
+ * all: without this record nothing would release the lock there.
+ */
 static void remember_grants(struct rlock__waiter *waiter)
 {
 	for (size_t i = 0; i < waiter->places.count; i++)

@@ -473,7 +473,7 @@ const struct rlock__script *rlock__acquire_args(const void *ctx, size_t index,
  * the undo of holds with earlier ids.
  */
 #define LEAVE_MS 300
-/* Time for the servers to read the undos that follow attempts without a reply. */
+/* Longest time for all servers together to read the undos that follow attempts without a reply. */
 #define BLIND_MS 300
 
 /* ---- undo ---- */
@@ -505,10 +505,9 @@ enum undo {
 	UNDO_RELEASE_BLINDLY,
 };
 
-/* The undos that were sent over the streams of attempts without a reply. */
+/* How many bytes of undos were sent over the stream of an attempt without a reply. 0: none, for example because the stream was cut. */
 struct blind_undos {
-	bool is_begun[RLOCK_SERVERS_MAX];
-	size_t sent_len[RLOCK_SERVERS_MAX]; /* 0: none could be sent, since the stream was cut */
+	size_t sent_len[RLOCK_SERVERS_MAX];
 };
 
 /* The requests that undo places. */
@@ -665,17 +664,10 @@ static void append_all_earlier(const struct rlock__waiter *waiter, size_t index,
 			is_made = append_earlier(waiter, index, waiter->earlier[i].id, commands);
 }
 
-static void send_blindly(struct rlock__waiter *waiter, size_t index,
-			 const struct rlock__text *commands, struct blind_undos *undos)
-{
-	undos->is_begun[index] = true;
-	undos->sent_len[index] = rlock__request_fire(waiter->places.at[index].connection, commands);
-}
-
 /*
- * Close the streams of blind undos. All servers together have BLIND_MS to read them, so that several silent ones do not delay us for longer
- * than one. may_be_late: the network may deliver the undos after the close. False after a grant: a late undo would release what a renewal
- * has acquired there again.
+ * Close the streams of blind undos when the servers have read them. All undos were sent before, so one deadline serves all servers, and
+ * several silent servers delay us for no longer than one. may_be_late: the network may deliver the undos after the close. False after a
+ * grant: a late undo would release what a renewal has acquired there again.
  */
 static void end_blind_undos(struct rlock__waiter *waiter, const struct blind_undos *undos,
 			    bool may_be_late)
@@ -683,9 +675,9 @@ static void end_blind_undos(struct rlock__waiter *waiter, const struct blind_und
 	int64_t deadline_ms = rlock_now_ms() + BLIND_MS;
 
 	for (size_t i = 0; i < waiter->places.count; i++)
-		if (undos->is_begun[i])
-			rlock__request_forget(waiter->places.at[i].connection, undos->sent_len[i],
-					      may_be_late, deadline_ms);
+		if (undos->sent_len[i] > 0)
+			rlock__request_forget(waiter->places.at[i].connection,
+					      may_be_late ? undos->sent_len[i] : 0, deadline_ms);
 }
 
 /*
@@ -701,7 +693,8 @@ static void release_blindly(struct rlock__waiter *waiter, size_t index, struct b
 
 	if (rlock__call_append(script, &args, &commands))
 		append_all_earlier(waiter, index, &commands);
-	send_blindly(waiter, index, &commands, undos);
+	undos->sent_len[index] =
+		rlock__request_fire(waiter->places.at[index].connection, &commands);
 	rlock__args_free(&args);
 	free(commands.text);
 }
@@ -731,7 +724,10 @@ static void record_undo(struct rlock__waiter *waiter, size_t index, const struct
 		break;
 	case UNDO_RELEASE_BLINDLY:
 		server->may_be_held = !is_sent;
-		/* No reply confirms that this undo has left the queue. So the end of the wait, or the release of the hold, leaves it again. */
+		/*
+		 * Keep may_be_queued, because no reply confirms that this undo has left the queue. The end of the wait, or the release of
+		 * the hold, leaves it again: otherwise we could stay in it as a dead waiter, whom later callers wait for.
+		 */
 		break;
 	}
 }
@@ -998,7 +994,8 @@ static void undo_earlier_unanswered(struct rlock__waiter *waiter)
 		if (is_unanswered(waiter, i))
 			append_all_earlier(waiter, i, &commands);
 		if (commands.len > 0)
-			send_blindly(waiter, i, &commands, &blind);
+			blind.sent_len[i] =
+				rlock__request_fire(waiter->places.at[i].connection, &commands);
 		free(commands.text);
 	}
 	end_blind_undos(waiter, &blind, true);

@@ -52,8 +52,8 @@ local TURN_MS = 5000
 local HEARTBEAT_MS = 2000
 
 -- Claim the next turn. If several writers wait, the key has the owner of the last one that has claimed the turn, and the
--- time since when the first one waits. Return the error, or nil. If the
--- server denies the claim because its memory is full, return nil: an error would end the wait of a writer that is merely not next.
+-- time since when the first one waits. Return the error, or nil. If the server denies the claim because its memory is full,
+-- return nil: an error would end the wait of a writer that is merely not next.
 local function claim_turn(name)
 	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
 	local reply = redis.pcall('SET', name.writer,

@@ -379,12 +379,12 @@ static void clean_up(struct front *front)
 	rlock_hold_set_queued(args->hold);
 	rlock_conn_set_events(args->conn, -1, NULL, NULL);
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());
-	/* The renewer may have been killed before it had undone a hold with an earlier id. */
+	/* Release also the hold with the earlier id: the renewer may have been killed before it had undone that hold. */
 	if (rlock_hold_set_id(args->hold, front->lease->hold_ids.earlier_id) != RLOCK_OK)
 		return;
 	/*
-	 * Use other streams: a request on the stream of one that has no answer would reset it, and drop what the server has not
-	 * received yet.
+	 * Close the streams first. Otherwise the second release would reset the stream of a server that has not answered, and this
+	 * server would lose those bytes of the first release that it has not received yet.
 	 */
 	rlock_conn_close_streams(args->conn);
 	(void)rlock_release(args->conn, args->hold, rlock_now_ms());

@@ -206,7 +206,10 @@ static bool end(struct rlock__connection *connection, enum rlock_status status)
 	rlock__topology_stop(connection->topology);
 	if (request->pipelined_left > 0)
 		drop_reply(request);
-	/* The reply is kept while the list of nodes is awaited. */
+	/*
+	 * A request that waits for the list of nodes has its reply already. Close the stream all the same: the next request would
+	 * take the list for its own reply.
+	 */
 	if (status != RLOCK_OK &&
 	    (request->reply == NULL || request->phase == RLOCK__PHASE_NODES)) {
 		if (may_be_executed(connection)) {
@@ -733,20 +736,22 @@ size_t rlock__request_fire(struct rlock__connection *connection, const struct rl
 
 	if (!rlock__session_is_open(&connection->session) || is_held_back || commands->len == 0 ||
 	    !rlock__stream_queue(stream, commands))
-		return 0;
+		goto cannot;
 	/* With TLS the text and the queued bytes differ. */
 	queued_len = stream->output.len - before_len;
 	if (!rlock__stream_flush(stream))
-		return 0;
+		goto cannot;
 	rlock__stream_end_output(stream);
 	return queued_len;
+cannot:
+	rlock__connection_close(connection);
+	return 0;
 }
 
-void rlock__request_forget(struct rlock__connection *connection, size_t fired_len, bool may_be_late,
+void rlock__request_forget(struct rlock__connection *connection, size_t undo_len,
 			   int64_t deadline_ms)
 {
-	if (fired_len > 0)
-		rlock__stream_await_end(&connection->session.stream, connection->events,
-					may_be_late ? fired_len : 0, deadline_ms);
+	rlock__stream_await_end(&connection->session.stream, connection->events, undo_len,
+				deadline_ms);
 	rlock__connection_close(connection);
 }

@@ -118,7 +118,7 @@ void rlock__connection_close(struct rlock__connection *connection);
 /* Close the connection, since its server cannot serve us: in a cluster the next request begins at another node. */
 void rlock__connection_abandon(struct rlock__connection *connection);
 bool rlock__connection_is_open(const struct rlock__connection *connection);
-/* Whether the stream is open, but only rlock__request_fire may use it (session.h: is_stale). */
+/* Whether the stream is open, but may carry no more requests, except by rlock__request_fire (session.h: is_stale). */
 bool rlock__connection_is_stale(const struct rlock__connection *connection);
 bool rlock__connection_has_sentinels(const struct rlock__connection *connection);
 bool rlock__connection_has_cluster(const struct rlock__connection *connection);
@@ -166,16 +166,16 @@ enum rlock_status rlock__request_confirm(struct rlock__connection *connection, i
 void rlock__request_survey(struct rlock__connection *connection,
 			   struct rlock__sentinels_found *found_out);
 /*
- * Write encoded commands to the open stream, and end our side of it. This is the only request that may use a stream with an outstanding
- * reply. Returns the number of bytes. 0: nothing was written, since no stream is open, or the login holds back a command.
+ * Write encoded commands to the open stream, and close our side of it. Only this request may use a stream with an outstanding reply.
+ * Returns the number of bytes. 0: nothing was written, because no stream is open or the login holds back a command; the connection is closed.
  */
 size_t rlock__request_fire(struct rlock__connection *connection,
 			   const struct rlock__text *commands);
 /*
- * After rlock__request_fire, which has returned fired_len: give the server until the deadline to read the commands, then close the
- * connection. No reply is read. may_be_late: the network may deliver the commands after this call.
+ * After rlock__request_fire, which has written something: give the server until the deadline to read it, then close the connection. No
+ * reply is read. undo_len: the network may deliver this many of the last bytes after the close; if more are missing, none arrives.
  */
-void rlock__request_forget(struct rlock__connection *connection, size_t fired_len, bool may_be_late,
+void rlock__request_forget(struct rlock__connection *connection, size_t undo_len,
 			   int64_t deadline_ms);
 
 /*

@@ -93,8 +93,8 @@ struct rlock__session {
 	/* A command on any stream was served: the URL's scheme is right. */
 	bool has_ever_served;
 	/*
-	 * The reply to an abandoned request is outstanding, or the last reply was not confirmed: only rlock__request_fire
-	 * may use the stream.
+	 * The reply to an abandoned request is outstanding, or the last reply was not confirmed: only rlock__request_fire may use
+	 * the stream, because another request would take that reply for its own.
 	 */
 	bool is_stale;
 	bool has_traced_name; /* The denial of CLIENT SETNAME was traced. */
@@ -137,7 +137,8 @@ bool rlock__session_send(struct rlock__session *session, const struct rlock__tex
 			 bool needs_login, int64_t deadline_ms);
 /*
  * Continue without waiting. RLOCK_OK: *out is the next reply to the command, and the caller frees it; login.status may be that of a
- * denied login. RLOCK_BUSY: no reply yet. Else a failure: close the session, unless rlock__request_fire may still need it.
+ * denied login. RLOCK_BUSY: no reply yet. Else a failure: close the session, unless an undo must follow the command over it
+ * (rlock__request_fire).
  */
 enum rlock_status rlock__session_advance(struct rlock__session *session, struct redisReply **out);
 /* Add what the session waits for to polled: at most two descriptors. */

@@ -654,8 +654,8 @@ void rlock__stream_end_output(struct rlock__stream *stream)
 }
 
 /*
- * If our socket were closed when an earlier reply arrives, the kernel would reset the connection, and the server would not read the
- * rest. Mask events for the same reason: the signal that ends a wait for a lock would end this wait at once.
+ * Wait before the caller closes the socket: if an earlier reply arrived at a closed socket, the kernel would reset the connection, and
+ * the server would not read the undo. Mask events: the signal that has ended a wait for a lock would also end this wait immediately.
  */
 void rlock__stream_await_end(struct rlock__stream *stream, struct rlock__events *events,
 			     size_t undo_len, int64_t deadline_ms)

@@ -74,7 +74,6 @@ renewer_runs_once_more() {
 	echo >hangs
 	record_stderr refuse hangs rlock kill WAIT 1 rlock lock -t 9s --pid "$process" a
 	wait_until 10 has_waiters a
-	wait_until 5 has_renewer "$PID"
 	find_renewer "$PID"
 	kill -s STOP "$RENEWER"
 	rlock unlock --owner other a
@@ -120,7 +119,8 @@ is_replaced_in_time() {
 	rm -f command-pid
 	record_stderr rlock run -t 1s --grace 100ms a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 10 eval 'test -s command-pid || is_gone "$PID"'
-	find_renewer "$PID"
+	has_renewer "$PID" || return
+	RENEWER=${RENEWERS[0]}
 	proxy hold-reply "$RENEW"
 	wait_until 5 eval 'faults_happened || is_gone "$PID"'
 	kill -s STOP "$RENEWER" && wait_until 5 is_gone "$RENEWER" && ! gone 1500 "$PID" >/dev/null
@@ -298,7 +298,6 @@ is_replaced_or_over() {
 	wait_until 5 has_waiters a
 	# Try again if the renewer was killed: rlock also kills a renewer that a busy machine has delayed by more than a second.
 	for ((tries = 3; tries > 0; tries--)); do
-		wait_until 5 has_renewer "$PID"
 		find_renewer "$PID"
 		kill -s STOP "$SERVER_PID"
 		gone 13000 "$RENEWER" >/dev/null || break

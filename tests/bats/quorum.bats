@@ -381,7 +381,7 @@ late_at_third() {
 	on 1 redis del a 'rlock_holds:{a}'
 	RLOCK_CONFIG=/dev/null RLOCK_URL=$(urls_of 1 2 3) run -0 rlock unlock --force a
 	on_each no_keys
-	# A server that is 0.1 s later than the majority does not get the request: try again.
+	# rlock ends 0.1 s after the majority has answered, and the third server may not have got the request by then: try again.
 	for _ in 1 2 3; do
 		on_each ask_server flushall
 		rlock lock --owner ci --lease 9s a

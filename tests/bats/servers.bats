@@ -376,13 +376,18 @@ keeps_lock_after_late_undo() {
 	refute file_exists begun
 }
 
-@test "a fair waiter leaves the queue of a server although the network holds its last attempt" {
-	local holder
+# wait_for_fair_lock_at_2: the fair lock "a" is held on server 2 only, until end_commands, and the waiter PID wants it on all servers, on
+# server 1 through a proxy. Sets HOLDER.
+wait_for_fair_lock_at_2() {
 	start_proxy_to 1
 	in_background rlock fair -u "$(urls_of 2)" a -- run_until_ended
-	holder=$PID
+	HOLDER=$PID
 	wait_until 10 has_child "$PID" run_until_ended
 	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
+}
+
+@test "a fair waiter leaves the queue of a server although the network holds its last attempt" {
+	wait_for_fair_lock_at_2
 	wait_until 10 on_each has_queue_length a 1
 	proxy_to 1 hold-request "$ACQUIRE" 1
 	wait_until 20 has_no_rules 1
@@ -390,7 +395,7 @@ keeps_lock_after_late_undo() {
 	ended_with 143
 	wait_until 5 on 1 no_keys
 	end_commands
-	ended_with 0 "$holder"
+	ended_with 0 "$HOLDER"
 	wait_until 5 on_each no_keys
 	refute file_exists begun
 }
@@ -434,12 +439,7 @@ hold_second_attempt() {
 }
 
 @test "a fair waiter whose second attempt got no reply leaves the queue that the undo of the first one has joined again" {
-	local holder
-	start_proxy_to 1
-	in_background rlock fair -u "$(urls_of 2)" a -- run_until_ended
-	holder=$PID
-	wait_until 10 has_child "$PID" run_until_ended
-	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
+	wait_for_fair_lock_at_2
 	wait_until 10 on 2 has_queue_length a 1
 	on 2 replace_renewer
 	# A waiter of a fair lock makes an attempt every 2 s. None may come before the release, which is late on a busy machine.
@@ -447,7 +447,7 @@ hold_second_attempt() {
 	proxy_to 1 spare '{a}!subscribe' 1
 	proxy_to 1 hold-request '{a}!subscribe' 1
 	end_commands
-	ended_with 0 "$holder"
+	ended_with 0 "$HOLDER"
 	continue_waiters "$PID"
 	wait_until 10 has_no_rules 1
 	kill "$PID"

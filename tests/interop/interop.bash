@@ -39,18 +39,20 @@ start_mortal_java() { start_java mortal 3000 $JAVA_URLS; }
 stop_java() {
 	[ -e "${JAVA:-}/pid" ] || return 0
 	kill -KILL "$(java_pid)" 2>/dev/null || :
-	wait_until 10 is_gone "$(java_pid)"
-	# Another process will get this pid.
-	rm "$JAVA/pid"
+	await_java_end
 }
 
 java_pid() { cat "$JAVA/pid"; }
 
+# await_java_end: forgets the pid as well, because a later teardown would kill the process that has got it since.
+await_java_end() {
+	wait_until 10 is_gone "$(java_pid)"
+	rm "$JAVA/pid"
+}
+
 java_dies() {
 	echo die >"$JAVA/in"
-	wait_until 10 is_gone "$(java_pid)"
-	# Another process will get this pid.
-	rm "$JAVA/pid"
+	await_java_end
 }
 
 answer() {

@@ -66,12 +66,17 @@ no_hold_files() {
 	[ "$(count_hold_files)" = 0 ]
 }
 
+# pids_of_test: prints the pids of all processes of this test, one in each line. RLOCK_RUNTIME_DIR in their environment identifies the test.
+pids_of_test() {
+	grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n'
+}
+
 # show_failed_test: prints what rlock has written to standard error, which the test may have read no more (record_stderr), and the
 # processes of the test with their states.
 show_failed_test() {
 	local pids
 	grep -s '' "$BATS_TEST_TMPDIR/stderr" || :
-	pids=$(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n' | paste -sd ,)
+	pids=$(pids_of_test | paste -sd ,)
 	[ -z "$pids" ] || ps -o pid,ppid,stat,wchan:20,etime,args -p "$pids" || :
 }
 

@@ -77,7 +77,7 @@ server_ms() {
 
 processes_of_test() {
 	local pid
-	for pid in $(grep -lzsxF "RLOCK_RUNTIME_DIR=$RLOCK_RUNTIME_DIR" /proc/[0-9]*/environ | tr -dc '0-9\n'); do
+	for pid in $(pids_of_test); do
 		find_process_name "$pid"
 		! is_running "$pid" || echo "$pid $PROCESS_NAME"
 	done

@@ -146,12 +146,14 @@ static void begin(size_t index, const char *verb, int64_t deadline_ms)
 
 static void fire_and_forget(size_t index, const char *verb)
 {
+	struct rlock__connection *connection = peers[index].connection;
 	struct rlock__text command = { 0 };
+	size_t fired_len;
 
 	CHECK(rlock__stream_format(&command, 1, &verb, NULL), "a command is encoded");
-	rlock__request_forget(peers[index].connection,
-			      rlock__request_fire(peers[index].connection, &command), true,
-			      rlock_now_ms() + 300);
+	fired_len = rlock__request_fire(connection, &command);
+	if (fired_len > 0)
+		rlock__request_forget(connection, fired_len, rlock_now_ms() + 300);
 	free(command.text);
 	peers[index].is_under_way = false;
 }
