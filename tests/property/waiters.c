@@ -14,6 +14,11 @@
 #define WAITERS 4
 /* If a free lock is not granted within this time, the waiter was perhaps not notified. */
 #define SLOW_MS 1000
+/* If one look at the server took longer than this during a grant, the machine was too slow to judge the grant. */
+#define GAP_MS 200
+/* How often the library calls a waiter. A waiter that is called late may have lost its position in the queue. */
+#define CALL_MS 100
+#define LATE_MS 1500
 
 enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
 
@@ -28,6 +33,8 @@ struct waiter {
 	int cancel_fd;
 	unsigned long number;   /* its position in the order in which threads joined the queue */
 	bool has_begun;         /* the library has reported that the thread waits */
+	int64_t called_ms;      /* the last such report; guarded by the mutex, as is the next */
+	int64_t longest_gap_ms; /* longest time between two of them */
 	bool is_stop_requested; /* its hold was asked to stop before the model knew of the grant */
 	bool may_fail;          /* the server's memory was full while the thread waited */
 	unsigned long cuts;
@@ -50,9 +57,15 @@ static enum progress progress_of(const struct waiter *waiter)
 
 static void on_wait(void *ctx, const struct rlock_blocker *blocker)
 {
+	struct waiter *waiter = ctx;
+	int64_t now_ms = rlock_now_ms();
+
 	(void)blocker;
 	(void)pthread_mutex_lock(&mutex);
-	((struct waiter *)ctx)->has_begun = true;
+	if (waiter->has_begun && now_ms - waiter->called_ms > waiter->longest_gap_ms)
+		waiter->longest_gap_ms = now_ms - waiter->called_ms;
+	waiter->has_begun = true;
+	waiter->called_ms = now_ms;
 	(void)pthread_mutex_unlock(&mutex);
 }
 
@@ -64,6 +77,20 @@ static bool has_begun(const struct waiter *waiter)
 	has = waiter->has_begun || waiter->progress == ENDED;
 	(void)pthread_mutex_unlock(&mutex);
 	return has;
+}
+
+/*
+ * Whether the thread, or the whole machine, stood still for so long that its owner may count as dead: a waiter sends a
+ * heartbeat every two seconds, and counts as dead after four.
+ */
+static bool was_late(const struct waiter *waiter)
+{
+	bool was;
+
+	(void)pthread_mutex_lock(&mutex);
+	was = waiter->longest_gap_ms > LATE_MS || rlock_now_ms() - waiter->called_ms > LATE_MS;
+	(void)pthread_mutex_unlock(&mutex);
+	return was;
 }
 
 static void set_progress(struct waiter *waiter, enum progress progress)
@@ -178,14 +205,15 @@ static void await_left_queue(const struct waiter *waiter)
 }
 
 /*
- * Check that no thread that joined the queue earlier still waits. Skip a thread whose connection was cut: it may count as dead
- * until it has connected again, and may be overtaken.
+ * Check that no thread that joined the queue earlier still waits. Skip a thread whose connection was cut, or that was late: it may
+ * count as dead until its next request, and may be overtaken.
  */
 static void check_order(const struct waiter *granted)
 {
 	for (size_t i = 0; i < WAITERS && is_fair() && !world.was_restarted; i++)
 		if (&waiters[i] != granted && progress_of(&waiters[i]) != IDLE &&
-		    waiters[i].number < granted->number && waiters[i].cuts == cuts)
+		    waiters[i].number < granted->number && waiters[i].cuts == cuts &&
+		    !was_late(&waiters[i]))
 			fail("'%s' has overtaken '%s'", granted->wish.owner, waiters[i].wish.owner);
 }
 
@@ -263,6 +291,7 @@ void wait_for_grants(void)
 	bool is_quick = topology == SINGLE && disturbance == NONE && !state.is_dirty &&
 			!state.is_partial && !state.has_dead_waiter && !world.was_restarted &&
 			is_waited_for_in_vain();
+	int64_t seen_ms = rlock_now_ms(), gap_ms = 0;
 
 	for (size_t i = 0; i < WAITERS; i++)
 		waiters[i].may_fail |= disturbance == FULL;
@@ -272,8 +301,11 @@ void wait_for_grants(void)
 		if (!is_waited_for_in_vain() || state.is_unnotified)
 			break;
 		pause_for(limit_ms, "for a waiter to acquire a free lock");
+		if (rlock_now_ms() - seen_ms > gap_ms)
+			gap_ms = rlock_now_ms() - seen_ms;
+		seen_ms = rlock_now_ms();
 	} while (true);
-	if (is_quick)
+	if (is_quick && gap_ms < GAP_MS)
 		check_slow(rlock_now_ms() - begin_ms);
 }
 
@@ -302,10 +334,12 @@ bool step_wait(void)
 	waiter->wish.request.wait_ms = one_in(2) ? -1 : 10 * MINUTE_MS;
 	waiter->wish.request.on_wait = on_wait;
 	waiter->wish.request.on_wait_ms = 1;
+	waiter->wish.request.on_wait_again_ms = CALL_MS;
 	waiter->wish.request.ctx = waiter;
 	if (rlock_hold_new(&waiter->wish.spec, &waiter->hold) != RLOCK_OK)
 		fail("no hold");
 	waiter->has_begun = false;
+	waiter->longest_gap_ms = 0;
 	waiter->number = ++joined;
 	waiter->may_fail = false;
 	waiter->cuts = cuts;

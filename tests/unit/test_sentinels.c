@@ -162,8 +162,14 @@ static void serve_connection(struct sentinel *sentinel, struct connection *conne
 	static const char last[] = "\r\nMASTER\r\n$8\r\n" SERVICE "\r\n";
 	ssize_t got = recv(connection->fd, connection->request + connection->len,
 			   sizeof(connection->request) - 1 - connection->len, 0);
+	char next;
 
 	if (got == 0) {
+		disconnect(connection);
+		return;
+	}
+	/* The client did not wait for the reply, so this sentinel has no vote. */
+	if (got > 0 && recv(connection->fd, &next, 1, MSG_PEEK) == 0) {
 		disconnect(connection);
 		return;
 	}

@@ -94,19 +94,27 @@ static void check_undelivered(bool has_more)
 	(void)close(server);
 }
 
+/* The kernel of the server has the attempt when it has confirmed it, which takes a moment. */
+static void await_delivery(const struct rlock__stream *stream)
+{
+	while (undelivered_bytes(stream) > 0)
+		(void)poll(NULL, 0, 1);
+}
+
 static void test_delivered(void)
 {
 	struct rlock__stream stream;
 	int server = connect_stream(&stream);
 
 	(void)!send(stream.fd, "attempt, undo", 13, 0);
+	await_delivery(&stream);
 	await_end(&stream, NULL, 4);
 	rlock__stream_close(&stream);
 	CHECK_NUMBER(read_to_end(server), 0, "a server can read what was delivered to it");
 	(void)close(server);
 }
 
-/* The kernel of the server has the attempt when it has confirmed it, which takes a moment. The undo is longer than its buffer. */
+/* The undo is longer than the buffer of the server. */
 static void test_undelivered_undo(void)
 {
 	struct rlock__stream stream;
@@ -114,8 +122,7 @@ static void test_undelivered_undo(void)
 	size_t undo_len;
 
 	(void)!send(stream.fd, "attempt", 7, 0);
-	while (undelivered_bytes(&stream) > 0)
-		(void)poll(NULL, 0, 1);
+	await_delivery(&stream);
 	undo_len = fill(&stream);
 	await_end(&stream, NULL, undo_len);
 	rlock__stream_close(&stream);
