@@ -28,6 +28,7 @@
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/shell.h"
 #include "sys/signals.h"
 
 /* How often to check what no event reports. */
@@ -965,6 +966,8 @@ static void renew(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 	enum rlock_status status;
 
+	/* A helper that took long to end would stay a zombie until the next password is fetched. */
+	shell_reap();
 	renewer->is_requesting = true;
 	hold_events_set_timer(renewer->events, plan_iteration(renewer));
 	status = rlock_renew(renewer->args->conn, renewer->hold, lease->lease_ms,

@@ -238,11 +238,8 @@ _Noreturn static void be_helper(struct order order)
 
 /* ---- in the parent ---- */
 
-/*
- * Reap all helpers that have ended. They include a helper that still ran when its shell_stop returned. __WCLONE finds
- * only children whose end sends no signal, and only helpers are such children.
- */
-static void reap_helpers(void)
+/* __WCLONE finds only children whose end sends no signal, and only helpers are such children. */
+void shell_reap(void)
 {
 	siginfo_t info = { 0 };
 
@@ -302,7 +299,7 @@ static struct shell *start(struct order order)
 		return NULL;
 	shell->parent = getpid();
 	shell->fd = shell->output_fd = shell->end_fd = -1;
-	reap_helpers();
+	shell_reap();
 	shell->helper = equip(shell, &order) ? fork_helper() : -1;
 	error = errno;
 	if (shell->helper == 0)
@@ -389,7 +386,7 @@ void shell_stop(struct shell *shell)
 			(void)close(fds[i]);
 	if (shell->helper > 0 && shell->parent == getpid()) {
 		(void)os_process_await(shell->helper, rlock_now_ms() + REAP_MS);
-		reap_helpers();
+		shell_reap();
 	}
 	if (shell->output != NULL)
 		explicit_bzero(shell->output, shell->output_len);

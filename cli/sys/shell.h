@@ -60,5 +60,10 @@ bool shell_advance(struct shell *shell);
  * that the helper had started. In a child that was forked after shell_start, only free shell.
  */
 void shell_stop(struct shell *shell);
+/*
+ * Reap all helpers that have ended, also one that still ran when its shell_stop returned. If a helper was killed, kill the
+ * processes that it had started.
+ */
+void shell_reap(void);
 
 #endif

@@ -250,6 +250,13 @@ has_only_command() {
 	no_keys
 }
 
+@test "a helper that needs long to kill what a password command has started is reaped at the next renewal" {
+	echo 'for ((i = 0; i < 1000; i++)); do sleep 1000 & done; echo first-t0ken' >many
+	in_background rlock run -t 6s --password-command "bash '$PWD/many'" a -- run_until_ended
+	wait_until 20 has_child "$PID" run_until_ended
+	wait_until 10 has_only_command "$PID"
+}
+
 @test "a pipe is read once, and its password is used for all connections" {
 	in_background bash -c 'exec rlock run -t 9s --password-file <(cat token-now) a -- run_until_ended'
 	wait_until 5 has_child "$PID" run_until_ended
