@@ -537,6 +537,8 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = lease->exit_code = 0;
 		lease->signals = lease->signals_in_hand = 0;
+		/* The killed renewer may have set it just before it could start the command. */
+		lease->max_run_end_ms = INT64_MAX;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}
 	guard_end(guard);

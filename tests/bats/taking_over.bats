@@ -110,6 +110,19 @@ killed_at() {
 	wait_until 5 no_rlock_runs
 }
 
+@test "when the renewer is killed before the fork of the command, --max-run counts from the start by the next renewer" {
+	needs_refuse
+	# The next renewer is forked after 200 ms. On a busy machine the command may need too long to begin: then try again.
+	for _ in {1..10}; do
+		run timeout -s KILL 30 refuse at rlock-renewer clone,clone3 KILL 1 rlock run -t 10s --max-run 150ms a -- touch ran
+		assert [ -s at ]
+		assert [ "$status" != 75 ]
+		[ ! -e ran ] || break
+		rm at
+	done
+	assert [ -e ran ]
+}
+
 # A process of the command sends SIGTERM to the renewer. The renewer passes it on by its first kill(2), and is then killed. rlock
 # takes over, and does not know of that signal.
 @test "when the renewer is killed just after it has sent SIGTERM, rlock terminates all of the command's processes" {
