@@ -176,13 +176,16 @@ static bool has_succeeded(const struct lease *lease)
 	       signal == 0;
 }
 
-/* How long --at-least still keeps the lock after the job's end; 0: release it now. */
+/*
+ * How long --at-least still keeps the lock after the job's end; 0: release it now. The option is for commands only, but the
+ * configuration file can set it for all.
+ */
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {
 	const struct opts *opts = lease->opts;
 
-	if (opts->at_least_ms == 0 || lease->is_stop_requested ||
-	    (opts->unless_failed && !has_succeeded(lease)))
+	if (opts->at_least_ms == 0 || lease->purpose == RLOCK_PURPOSE_PROCESS ||
+	    lease->is_stop_requested || (opts->unless_failed && !has_succeeded(lease)))
 		return 0;
 	return max(lease->acquired_ms + opts->at_least_ms - now_ms, 0);
 }

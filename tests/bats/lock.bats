@@ -38,6 +38,13 @@ load ../lib/scripting
 	wait_until 5 no_hold_files
 }
 
+@test "at-least in the configuration file does not keep the lock of a script that has ended" {
+	echo 'at-least = 1m' >conf
+	chmod 600 conf
+	RLOCK_CONFIG=$PWD/conf run -0 sh -c 'rlock lock --pid $$ a'
+	wait_until 5 is_free a
+}
+
 @test "lock waits until it is acquired, or until the process that it is for ends, and then leaves no trace" {
 	hold_by_foreign_client a
 	run -75 rlock lock --pid $$ -n a
