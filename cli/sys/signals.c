@@ -23,7 +23,7 @@ static int fd = -1;
 static sigset_t watched;
 /* the mask that rlock was started with */
 static sigset_t found_mask;
-static struct sigaction found_child, found_pipe;
+static struct sigaction found_child, found_pipe, found_file_size;
 /* the signals that signals_read has returned, a bit for each */
 static uint64_t was_read;
 
@@ -43,6 +43,7 @@ void signals_find(void)
 {
 	(void)sigprocmask(SIG_SETMASK, NULL, &found_mask);
 	(void)sigaction(SIGPIPE, NULL, &found_pipe);
+	(void)sigaction(SIGXFSZ, NULL, &found_file_size);
 	(void)sigaction(SIGCHLD, NULL, &found_child);
 }
 
@@ -58,6 +59,8 @@ int signals_setup(void)
 	(void)sigaddset(&watched, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &watched, NULL);
 	(void)sigaction(SIGPIPE, &act, NULL);
+	/* The kernel sends it for a message to a file that may not grow (ulimit -f). */
+	(void)sigaction(SIGXFSZ, &act, NULL);
 	/* Do not ignore SIGCHLD, because the kernel would then reap the command, and we could not read its status. */
 	act.sa_handler = SIG_DFL;
 	(void)sigaction(SIGCHLD, &act, NULL);
@@ -219,6 +222,7 @@ void signals_restore(void)
 {
 	(void)sigaction(SIGCHLD, &found_child, NULL);
 	(void)sigaction(SIGPIPE, &found_pipe, NULL);
+	(void)sigaction(SIGXFSZ, &found_file_size, NULL);
 	(void)sigprocmask(SIG_SETMASK, &found_mask, NULL);
 }
 

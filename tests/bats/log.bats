@@ -252,6 +252,15 @@ then_syslog() {
 	assert_equal "$(events)" 'acquired b,released b'
 }
 
+@test "a lost lock is reported with 76 when the file of standard error may not grow any more" {
+	head -c 1024 /dev/zero >full
+	in_background bash -c 'ulimit -f 1; exec rlock run -t 3s a -- run_until_ended 2>>full'
+	wait_until 5 has_child "$PID" run_until_ended
+	redis del a
+	ended_with 76
+	assert_equal "$(stat -c %s full)" 1024
+}
+
 @test "events while rlock is stopped are printed on standard error when it continues" {
 	local command
 	in_background sh -c 'exec rlock run -t 9s --log stderr a -- sleep 60 2>log'
