@@ -27,6 +27,7 @@
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
 #include "sys/proc.h"
+#include "sys/shell.h"
 #include "sys/signals.h"
 
 /*
@@ -480,7 +481,7 @@ static void reap_left_helpers(struct front *front)
 		struct pid_list children = { 0 };
 
 		/* A helper of our own that was too slow, such as a writer of the log: as a zombie it would be found again and again. */
-		os_reap_silent();
+		shell_reap();
 		is_found = false;
 		if (os_has_children() && os_list_children(getpid(), &children))
 			for (size_t i = 0; i < children.count; i++)
@@ -537,7 +538,10 @@ static void follow_end(struct front *front)
 		lease->phase = HOLD_WAITING;
 		lease->exit_signal = lease->exit_code = 0;
 		lease->signals = lease->signals_in_hand = 0;
-		/* The killed renewer may have set it just before it could start the command. */
+		/*
+		 * The killed renewer may have set the end of --max-run just before the start of the command. With that end the
+		 * next renewer would release the lock and never start the command.
+		 */
 		lease->max_run_end_ms = INT64_MAX;
 		front->due_ms[DUE_FORK] = front->forked_ms + REFORK_INTERVAL_MS;
 	}

@@ -966,7 +966,7 @@ static void renew(struct renewer *renewer)
 	struct lease *lease = renewer->lease;
 	enum rlock_status status;
 
-	/* A helper that took long to end would stay a zombie until the next password is fetched. */
+	/* Reap a helper that took long to end: it would stay a zombie until the next password is fetched, perhaps for ever. */
 	shell_reap();
 	renewer->is_requesting = true;
 	hold_events_set_timer(renewer->events, plan_iteration(renewer));

@@ -322,14 +322,6 @@ bool os_has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-void os_reap_silent(void)
-{
-	siginfo_t child;
-
-	while (wait_child(P_ALL, 0, &child, (int)(WEXITED | __WCLONE)))
-		;
-}
-
 /* ---- events ---- */
 
 int os_events_open(void)

@@ -68,8 +68,6 @@ bool os_child_peek(siginfo_t *out);
 void os_child_take(const siginfo_t *child);
 /* Whether this process has a child, be it a zombie. It does not count helpers that it forked itself. */
 bool os_has_children(void);
-/* Reap the children of os_fork_silently that have ended. Otherwise they stay zombies, since os_child_peek does not report them. */
-void os_reap_silent(void);
 
 /* Add the pids of all processes in /proc. False: descriptors or memory are short, or there is no /proc. */
 bool os_list_processes(struct pid_list *out);

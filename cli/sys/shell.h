@@ -61,8 +61,9 @@ bool shell_advance(struct shell *shell);
  */
 void shell_stop(struct shell *shell);
 /*
- * Reap all helpers that have ended, also one that still ran when its shell_stop returned. If a helper was killed, kill the
- * processes that it had started.
+ * Reap all helpers that have ended, also a helper that still ran when its shell_stop returned: it would stay a zombie, since
+ * os_child_peek does not report it. If a helper was killed, and we adopt orphans, also kill the processes that the helper had
+ * started.
  */
 void shell_reap(void);
 
