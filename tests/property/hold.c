@@ -173,7 +173,7 @@ static bool acquire(struct wish *wish)
 		fail("no hold");
 	status = acquire_wish(by, wish, want, handle);
 	undisturb();
-	check_answer("acquire", status, want, sent_ms, by);
+	check_answer("acquire", status, want, sent_ms, wish->request.wait_ms > 0, by);
 	if (status == RLOCK_OK) {
 		if (want == RLOCK_OK && disturbance == NONE && topology != SEVERAL)
 			check_grant(wish, handle, reentered, are_slots_known ? slots : NULL);
@@ -312,7 +312,7 @@ static bool step_release(void)
 	trace("release %s%.8s, %s", disturbance_word(), hold->id, state.right);
 	status = rlock_release(by, hold->handle, deadline_of_request());
 	undisturb();
-	check_answer("release", status, want, sent_ms, by);
+	check_answer("release", status, want, sent_ms, false, by);
 	if (status != RLOCK_NOT_NOTIFIED)
 		check_full("release", status, want);
 	record_halves(status);
@@ -372,7 +372,7 @@ static bool step_renew(void)
 		status = rlock_renew(by, hold->handle, lease_ms, deadline_of_request());
 	while (status == RLOCK_ENET && disturbance == CUT && tries++ < 5);
 	undisturb();
-	check_answer("renew", status, want, sent_ms, by);
+	check_answer("renew", status, want, sent_ms, false, by);
 	check_full("renew", status, want);
 	record_halves(status);
 	if (status == RLOCK_OK) {
@@ -425,7 +425,7 @@ static bool step_keep_until(void)
 	      state.right);
 	status = rlock_keep_until(by, hold->handle, left_ms, deadline_of_request());
 	undisturb();
-	check_answer("keep until", status, want, sent_ms, by);
+	check_answer("keep until", status, want, sent_ms, false, by);
 	if (status != RLOCK_NOT_NOTIFIED)
 		check_full("keep until", status, want);
 	record_halves(status);

@@ -280,10 +280,10 @@ enum rlock_status predict_hold(const char *id, bool is_renewal);
 bool predict_slots(int64_t take, char out[64]);
 /*
  * Check that a request had the predicted result. sent_ms: a time before the prediction, since on a busy machine a short lease can end
- * between that and the request.
+ * between that and the request. is_short_wait: the request had a wait of a few milliseconds, so the library gives up a server earlier.
  */
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
-		  const struct rlock_conn *by);
+		  bool is_short_wait, const struct rlock_conn *by);
 
 /* ---- disturb.c: faults during a request, and requests that arrive twice ---- */
 

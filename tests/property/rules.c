@@ -11,10 +11,10 @@
 
 /* rlock reclaims a permit of Redisson's when this much time has passed since the permit's deadline. */
 #define BEHIND_MS 5000
-/* After this long the library may have ended its retries of a request. */
+/* After this long some servers may have lost a short lease, or the library may have ended its retries of a request. */
 #define SLOW_MS 800
-/* Within this time the library does not give up a server: the last attempt of the shortest wait takes 250 ms. */
-#define PATIENT_MS 200
+/* The same for an acquisition with a wait of a few milliseconds: the library allows 250 ms for its only attempt. */
+#define SHORT_SLOW_MS 200
 
 bool is_predictable(void)
 {
@@ -254,8 +254,10 @@ enum rlock_status predict_hold(const char *id, bool is_renewal)
 }
 
 void check_answer(const char *what, enum rlock_status got, enum rlock_status want, int64_t sent_ms,
-		  const struct rlock_conn *by)
+		  bool is_short_wait, const struct rlock_conn *by)
 {
+	int64_t retries_ms = is_short_wait ? SHORT_SLOW_MS : SLOW_MS;
+
 	trace("it is '%s' after %" PRId64 " ms", rlock_status_name(got), rlock_now_ms() - sent_ms);
 	if (want == ANY_STATUS || is_status_open())
 		return;
@@ -266,7 +268,7 @@ void check_answer(const char *what, enum rlock_status got, enum rlock_status wan
 	if (disturbance == CUT && want == RLOCK_NOT_HELD && got == RLOCK_OK)
 		return;
 	/* On a busy machine, the time for retries may have ended before one of them succeeded. */
-	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > PATIENT_MS)
+	if (got == RLOCK_ENET && rlock_now_ms() - sent_ms > retries_ms)
 		return;
 	/* With several servers leases are short: during the retries the lease can end on some servers, so the quorum is lost. */
 	if (topology == SEVERAL && rlock_now_ms() - sent_ms > SLOW_MS)
