@@ -177,8 +177,8 @@ static bool has_succeeded(const struct lease *lease)
 }
 
 /*
- * How long --at-least still keeps the lock after the job's end; 0: release it now. The option is for commands only, but the
- * configuration file can set it for all.
+ * How long --at-least still keeps the lock after the job's end; 0: release the lock now. The lock of a process is always
+ * released: the option is refused without a command, but the configuration file can set it for all locks.
  */
 static int64_t left_ms_of(const struct lease *lease, int64_t now_ms)
 {

@@ -59,7 +59,10 @@ int signals_setup(void)
 	(void)sigaddset(&watched, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &watched, NULL);
 	(void)sigaction(SIGPIPE, &act, NULL);
-	/* The kernel sends it for a message to a file that may not grow (ulimit -f). */
+	/*
+	 * Ignore SIGXFSZ: the kernel sends it at a message to a file that may not grow (ulimit -f). It would end rlock, for
+	 * example at the message that the lock is lost.
+	 */
 	(void)sigaction(SIGXFSZ, &act, NULL);
 	/* Do not ignore SIGCHLD, because the kernel would then reap the command, and we could not read its status. */
 	act.sa_handler = SIG_DFL;

@@ -112,7 +112,8 @@ killed_at() {
 
 @test "when the renewer is killed before the fork of the command, --max-run counts from the start by the next renewer" {
 	needs_refuse
-	# The next renewer is forked after 200 ms. On a busy machine the command may need too long to begin: then try again.
+	# The next renewer is forked only after 200 ms, so a deadline of the killed one has passed. Try again if a busy machine let the new
+	# deadline pass before the command began.
 	for _ in {1..10}; do
 		run timeout -s KILL 30 refuse at rlock-renewer clone,clone3 KILL 1 rlock run -t 10s --max-run 150ms a -- touch ran
 		assert [ -s at ]

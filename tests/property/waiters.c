@@ -14,10 +14,14 @@
 #define WAITERS 4
 /* If a free lock is not granted within this time, the waiter was perhaps not notified. */
 #define SLOW_MS 1000
-/* If one look at the server took longer than this during a grant, the machine was too slow to judge the grant. */
+/* If one check of the server takes longer than this, the machine is too slow to judge how long a grant takes. */
 #define GAP_MS 200
-/* How often the library calls a waiter. A waiter that is called late may have lost its position in the queue. */
+/* Time between two calls of on_wait. */
 #define CALL_MS 100
+/*
+ * A waiter that got no call for this long may have been overtaken: it sends a heartbeat every two seconds, and counts as dead
+ * four seconds after the last heartbeat.
+ */
 #define LATE_MS 1500
 
 enum progress { IDLE, WAITING, ENDED, TOLD_TO_END };
@@ -31,10 +35,10 @@ struct waiter {
 	int64_t ended_ms;
 	struct rlock_conn *conn;
 	int cancel_fd;
-	unsigned long number;   /* its position in the order in which threads joined the queue */
-	bool has_begun;         /* the library has reported that the thread waits */
-	int64_t called_ms;      /* the last such report; guarded by the mutex, as is the next */
-	int64_t longest_gap_ms; /* longest time between two of them */
+	unsigned long number; /* its position in the order in which threads joined the queue */
+	bool has_begun;       /* the library has reported that the thread waits */
+	int64_t called_ms; /* time of the last call of on_wait; guarded by the mutex, as is longest_gap_ms */
+	int64_t longest_gap_ms; /* longest time between two calls of on_wait */
 	bool is_stop_requested; /* its hold was asked to stop before the model knew of the grant */
 	bool may_fail;          /* the server's memory was full while the thread waited */
 	unsigned long cuts;
@@ -79,10 +83,7 @@ static bool has_begun(const struct waiter *waiter)
 	return has;
 }
 
-/*
- * Whether the thread, or the whole machine, stood still for so long that its owner may count as dead: a waiter sends a
- * heartbeat every two seconds, and counts as dead after four.
- */
+/* Whether the thread once stood still for longer than LATE_MS, or stands still now. */
 static bool was_late(const struct waiter *waiter)
 {
 	bool was;
@@ -205,8 +206,8 @@ static void await_left_queue(const struct waiter *waiter)
 }
 
 /*
- * Check that no thread that joined the queue earlier still waits. Skip a thread whose connection was cut, or that was late: it may
- * count as dead until its next request, and may be overtaken.
+ * Check that no thread that joined the queue earlier still waits. Skip a thread that was late, or whose connection was cut: until
+ * its next request it may count as dead, and other waiters may overtake it.
  */
 static void check_order(const struct waiter *granted)
 {
@@ -291,7 +292,8 @@ void wait_for_grants(void)
 	bool is_quick = topology == SINGLE && disturbance == NONE && !state.is_dirty &&
 			!state.is_partial && !state.has_dead_waiter && !world.was_restarted &&
 			is_waited_for_in_vain();
-	int64_t seen_ms = rlock_now_ms(), gap_ms = 0;
+	int64_t checked_ms = rlock_now_ms();
+	bool is_machine_slow = false;
 
 	for (size_t i = 0; i < WAITERS; i++)
 		waiters[i].may_fail |= disturbance == FULL;
@@ -301,11 +303,10 @@ void wait_for_grants(void)
 		if (!is_waited_for_in_vain() || state.is_unnotified)
 			break;
 		pause_for(limit_ms, "for a waiter to acquire a free lock");
-		if (rlock_now_ms() - seen_ms > gap_ms)
-			gap_ms = rlock_now_ms() - seen_ms;
-		seen_ms = rlock_now_ms();
+		is_machine_slow |= rlock_now_ms() - checked_ms >= GAP_MS;
+		checked_ms = rlock_now_ms();
 	} while (true);
-	if (is_quick && gap_ms < GAP_MS)
+	if (is_quick && !is_machine_slow)
 		check_slow(rlock_now_ms() - begin_ms);
 }
 

@@ -98,11 +98,12 @@ static void record_held(void *ctx, const struct rlock_blocker *blocker)
 	*(struct report *)ctx = (struct report){ true, blocker->held_ms };
 }
 
+/* Number of waits until a busy machine gives the server and the waiter enough time. */
 #define ATTEMPTS 5
 
 /*
- * Wait for the lock for so long that on_wait is called. Repeat the wait if this machine was so slow that it was not called, or
- * that the server has not replied in time.
+ * Wait for the lock until on_wait was called, and return the result of the last wait. A wait proves nothing, and is repeated, if
+ * on_wait was not called, or if the server did not reply in time (RLOCK_ENET).
  */
 static enum rlock_status wait_for_report(struct rlock_conn *conn, struct rlock_hold *hold,
 					 struct report *out)

@@ -315,13 +315,15 @@ static void check_deadline(void)
 }
 
 #define LATE_MS 500
-/* Time that the library allows for a reply at least (REPLY_MIN_MS of session.c). */
+/* The library waits at least this long for a reply (REPLY_MIN_MS of session.c): a later reply would prove nothing. */
 #define REPLY_MS 250
+/* Number of attempts until this process replies in that time on a busy machine. */
 #define ATTEMPTS 20
 
 /*
- * Begin a request, let its connection be established, and send the request only after its deadline. False: this process was too
- * slow to begin it before its deadline, or to reply in the time that the library allows.
+ * Begin a request, wait until its deadline has passed, and only then let the library send it. waits: the library did not send
+ * the request before the wait. is_answered: the request got its reply. False: the attempt proves nothing, because this process
+ * began the request after the deadline, or replied later than REPLY_MS.
  */
 static bool try_late_send(bool *waits, bool *is_answered)
 {
@@ -460,7 +462,7 @@ static void check_excess(const char *answer, const char *rest, const char *why)
 
 	start_asked(0, "ASK", INT64_MAX);
 	says(0, answer);
-	/* A reply of megabytes is read in a thousand pieces. */
+	/* Wait longer than for other replies: the library reads a reply of 4 MB in a thousand pieces. */
 	while (peers[0].is_under_way && rlock_now_ms() < begun_ms + INT64_C(10) * PATIENCE_MS) {
 		(void)send(peers[0].stream, rest, strlen(rest), MSG_NOSIGNAL | MSG_DONTWAIT);
 		(void)rlock__request_poll_all(&peers[0].connection, 1, NULL, rlock_now_ms() + 5);

@@ -164,12 +164,8 @@ static void serve_connection(struct sentinel *sentinel, struct connection *conne
 			   sizeof(connection->request) - 1 - connection->len, 0);
 	char next;
 
-	if (got == 0) {
-		disconnect(connection);
-		return;
-	}
-	/* The client did not wait for the reply, so this sentinel has no vote. */
-	if (got > 0 && recv(connection->fd, &next, 1, MSG_PEEK) == 0) {
+	/* Do not reply after the client has closed the connection: this vote would count as one that the client has seen. */
+	if (got == 0 || (got > 0 && recv(connection->fd, &next, 1, MSG_PEEK) == 0)) {
 		disconnect(connection);
 		return;
 	}

@@ -94,7 +94,7 @@ static void check_undelivered(bool has_more)
 	(void)close(server);
 }
 
-/* The kernel of the server has the attempt when it has confirmed it, which takes a moment. */
+/* Wait until the kernel of the server has confirmed all bytes. Before that, closing the stream could lose them. */
 static void await_delivery(const struct rlock__stream *stream)
 {
 	while (undelivered_bytes(stream) > 0)
@@ -114,7 +114,7 @@ static void test_delivered(void)
 	(void)close(server);
 }
 
-/* The undo is longer than the buffer of the server. */
+/* Send an undo that is longer than the server's buffer, so that a part of it is undelivered when the stream is closed. */
 static void test_undelivered_undo(void)
 {
 	struct rlock__stream stream;

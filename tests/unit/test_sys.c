@@ -263,12 +263,12 @@ static void check_priorities(void)
 
 /* ---- proc.c ---- */
 
-/* Number of forks: so many that where a fork takes less than a clock tick, some processes start near the end of one. */
+/* Number of forks. Some of 50 processes start near the end of a clock tick, where a wrong rounding would show. */
 #define FORKS 50
 
 /*
- * A fork can take longer than a clock tick (with sanitizers, on a slow machine). Then no start time can be computed, so this
- * compares the ticks of our clock before and after the fork with what /proc shows.
+ * Compare the start times in /proc with the ticks of our clock before and after the fork, and with the computed start times. No
+ * start time can be computed if a fork takes longer than a tick, as with sanitizers on a slow machine.
  */
 static void check_starts(void)
 {
@@ -323,8 +323,9 @@ static void check_open(void)
 /* ---- shell.c ---- */
 
 #define LIMIT_MS 60000
-/* shell_stop gives up the processes of a killed helper after 500 ms. */
+/* shell_stop stops killing the processes of a killed helper after this time (ORPHANS_MS of shell.c), and may leave some. */
 #define GIVEN_UP_MS 500
+/* Number of attempts until shell_stop has enough time on a busy machine. */
 #define ATTEMPTS 20
 
 /* Reap all children. False: some still run at until_ms. */
@@ -332,7 +333,7 @@ static bool reap_all(int64_t until_ms)
 {
 	siginfo_t info;
 
-	/* Killed processes end only when they get a processor, so poll. */
+	/* Poll, because a killed process ends only when it gets a processor. */
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == 0) {
 		if (rlock_now_ms() >= until_ms)
 			return false;
@@ -342,8 +343,9 @@ static bool reap_all(int64_t until_ms)
 }
 
 /*
- * Call this in a process without other children. Returns the number of the step that failed; 0: no step failed, -1: this machine
- * was so slow that processes may be left.
+ * Kill a helper, and check that shell_stop then kills the processes of its command. Call this in a process without other
+ * children. Returns the number of the step that failed. 0: no step failed. -1: shell_stop ran out of time, so leftover
+ * processes would prove nothing; they are killed.
  */
 static int try_to_kill_helper(void)
 {
@@ -354,7 +356,7 @@ static int try_to_kill_helper(void)
 	siginfo_t info;
 	long group;
 
-	/* The command prints its process group. */
+	/* Let the command print its process group, by which its processes are killed if shell_stop leaves them. */
 	shell = shell_start("sleep 1000 & echo $$; wait", environment, until_ms);
 	if (shell == NULL)
 		return 2;
@@ -369,7 +371,7 @@ static int try_to_kill_helper(void)
 	if (shell->end != SHELL_KILLED)
 		return 5;
 	group = strtol(shell->output, NULL, 10);
-	/* The pipes of a killed process are closed a moment before it has ended, and shell_stop does not wait long for its end. */
+	/* Wait for the helper's end, which comes after that of its pipes: shell_stop leaves the processes of a running helper. */
 	(void)waitid(P_PID, (id_t)shell->helper, &info, (int)(WEXITED | WNOWAIT | __WALL));
 	stopped_ms = rlock_now_ms();
 	shell_stop(shell);
