@@ -116,7 +116,7 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	if (reason != lease->reported_reason)
 		message_terminating(lease, reason);
 	lease->reported_reason = reason;
-	if (processes->denied > 0 && !lease->is_denied_reported) {
+	if (reason != TERMINATE_NONE && processes->denied > 0 && !lease->is_denied_reported) {
 		lease->is_denied_reported = true;
 		message_warning(
 			"%s: may not terminate process %d (%s): it runs as another user; %s",

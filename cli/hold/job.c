@@ -269,13 +269,19 @@ static void signal_once(const struct scan *scan, const struct proc *proc, struct
 		return;
 	}
 	error = send_signal(proc, scan->signal, scan->asks_to_end);
-	if (error == EPERM) {
-		report->denied++;
-		report->denied_one = *proc;
-	}
 	if (is_transient_errno(error)) {
 		report->is_incomplete = true;
 		scan->signalled->count--;
+	}
+}
+
+/* Count a process that has not ended. If we may not signal it, a job that has lost its lock need not be awaited. */
+static void count_running(const struct proc *proc, struct job_report *report)
+{
+	report->running++;
+	if (kill(proc->pid, 0) != 0 && errno == EPERM) {
+		report->denied++;
+		report->denied_one = *proc;
 	}
 }
 
@@ -289,14 +295,13 @@ static bool scan_and_signal(const struct scan *wanted, struct job_report *report
 	bool has_found_new = false;
 
 	scan_fill(&scan);
-	report->running = 0;
-	report->is_incomplete = scan.is_incomplete;
+	*report = (struct job_report){ .is_incomplete = scan.is_incomplete };
 	for (size_t i = 0; i < scan.count; i++) {
 		const struct proc *proc = &scan.entries[i].proc;
 
 		if (proc_is_gone(proc) || is_hung_renewer(proc))
 			continue;
-		report->running++;
+		count_running(proc, report);
 		if (scan.signal == 0 || (scan.is_spared != NULL && scan.is_spared(proc)) ||
 		    set_has(scan.signalled, proc->pid, proc->start) ||
 		    (scan.spares_clean_up && scan.entries[i].is_below_signalled))
@@ -310,7 +315,6 @@ static bool scan_and_signal(const struct scan *wanted, struct job_report *report
 
 static void scan_all(const struct job *job, struct job_report *out)
 {
-	*out = (struct job_report){ 0 };
 	(void)scan_and_signal(&(struct scan){ .job = job }, out);
 }
 
@@ -331,7 +335,6 @@ static void signal_all(const struct job *job, int signal, spared_fn is_spared,
 		.signalled = signalled != NULL ? signalled : &own,
 	};
 
-	*out = (struct job_report){ 0 };
 	for (int scans = 0; scans < SCANS_MAX && scan_and_signal(&scan, out); scans++)
 		/*
 		 * In later scans spare new processes below signalled ones: they may have been started to clean up. A

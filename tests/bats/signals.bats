@@ -84,11 +84,15 @@ how_it_ended() {
 
 # ---- processes that may not be signalled ----
 
+needs_foreign_processes() {
+	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
+	not_under_valgrind 'it runs the command itself'
+}
+
 # runs_foreign [OPTION...]: starts an rlock without CAP_KILL, whose command becomes a process of another user. Sets FOREIGN to its
 # pid.
 runs_foreign() {
-	[ "$(id -u)" = 0 ] || skip 'only root can run a command as another user'
-	not_under_valgrind 'it runs the command itself'
+	needs_foreign_processes
 	record_stderr setpriv --bounding-set=-kill rlock run "$@" a -- setpriv --reuid=65534 --clear-groups sleep 60
 	wait_until 5 has_renewer "$PID"
 	wait_until 5 find_foreign
@@ -125,6 +129,25 @@ find_foreign() {
 	kill -s KILL "$FOREIGN"
 	ended_with 76
 	run -1 grep 'is kept' stderr
+}
+
+is_foreign() {
+	[ "$(ps -o uid=,comm= -p "$FOREIGN")" = '65534 sleep' ]
+}
+
+@test "if the lock is lost, rlock names a process of the command that it may not signal, and does not wait for it" {
+	needs_foreign_processes
+	record_stderr setpriv --bounding-set=-kill rlock run -t 6s a -- \
+		bash -c 'setpriv --reuid=65534 --clear-groups sleep 60 & echo $! >foreign; run_until_ended'
+	wait_until 5 test -s foreign
+	FOREIGN=$(<foreign)
+	BACKGROUND+=("$FOREIGN")
+	wait_until 5 is_foreign
+	redis del a
+	ended_with 76
+	kill -s KILL "$FOREIGN"
+	run -0 grep -cE "^rlock: a: may not terminate process $FOREIGN \(sleep\): it runs as another user; it runs on without the lock\$" stderr
+	assert_output 1
 }
 
 # ---- while waiting ----
