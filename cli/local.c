@@ -105,6 +105,7 @@ static int local_server_connect(int dir_fd, pid_t *pid_out)
  */
 enum { LOCK_FD = STDERR_FILENO + 1, PATH_FD, ERROR_FD, FIRST_FREE_FD };
 #define PATH_NAME "rlock-local"
+#define PATH_ENTRY_MAX 48
 
 /* Whether the path leads to the directory for that process too, which may have another root or a /tmp of its own. */
 static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
@@ -116,19 +117,31 @@ static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
 	return stat(seen, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
 }
 
+/* Path of the process's PATH_FD below /proc. */
+static void path_entry(pid_t pid, char out[PATH_ENTRY_MAX])
+{
+	(void)snprintf(out, PATH_ENTRY_MAX, "/proc/%d/fd/%d", (int)pid, PATH_FD);
+}
+
+/* Whether PATH_FD of the process is that of a private server, and the process runs as this user. */
+static bool has_path_file(pid_t pid)
+{
+	static const char link[] = "/memfd:" PATH_NAME " ";
+	char entry[PATH_ENTRY_MAX], text[sizeof(link)];
+
+	path_entry(pid, entry);
+	/* Trust only processes of our own user, because any user can make a memory file of that name. */
+	return readlink(entry, text, sizeof(text)) == (ssize_t)sizeof(text) &&
+	       memcmp(text, link, sizeof(link) - 1) == 0 && proc_is_of_our_user(pid);
+}
+
 /* Whether the process is a private server that was started for the runtime directory of that path. */
 static bool was_started_for(pid_t pid, const char *path)
 {
-	static const char link[] = "/memfd:" PATH_NAME " ";
-	char entry[48], text[PATH_MAX + 1];
-	ssize_t len;
+	char entry[PATH_ENTRY_MAX], text[PATH_MAX + 1];
 
-	(void)snprintf(entry, sizeof(entry), "/proc/%d/fd/%d", (int)pid, PATH_FD);
-	len = readlink(entry, text, sizeof(text));
-	/* Trust only processes of our own user, because any user can make a memory file of that name. */
-	return len >= (ssize_t)sizeof(link) && memcmp(text, link, sizeof(link) - 1) == 0 &&
-	       proc_is_of_our_user(pid) &&
-	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
+	path_entry(pid, entry);
+	return has_path_file(pid) && file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
 	       strcmp(text, path) == 0;
 }
 
@@ -724,29 +737,9 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
-/* Find the server by its pid file or its socket, since a cleaner of /tmp may have removed one of the two. */
-static pid_t find_server(int dir_fd)
+bool local_is_server(const struct proc *proc)
 {
-	pid_t pid = local_server_read_pid(dir_fd);
-
-	if (pid == 0)
-		(void)local_server_connect(dir_fd, &pid);
-	return pid;
-}
-
-pid_t local_server_pid(void)
-{
-	int dir_fd = runtime_dir_open_quietly();
-	pid_t pid;
-
-	if (dir_fd < 0)
-		return 0;
-	pid = find_server(dir_fd);
-	(void)close(dir_fd);
-	return pid;
-}
-
-bool local_is_program(const char *name)
-{
-	return strcmp(name, programs[0]) == 0 || strcmp(name, programs[1]) == 0;
+	/* The name is known already, and that of most processes tells that they are no servers. */
+	return (strcmp(proc->name, programs[0]) == 0 || strcmp(proc->name, programs[1]) == 0) &&
+	       has_path_file(proc->pid);
 }

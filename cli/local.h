@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "lib/rlock.h"
+#include "sys/proc.h"
 
 /*
  * Give a local: URL the socket of the private server, and start the server if none listens. If many processes do so at the
@@ -19,10 +20,11 @@
  */
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 
-/* Whether local: starts programs of that name. */
-bool local_is_program(const char *name);
-/* Pid of the private server, which is a process of no command; 0: no such server runs. */
-pid_t local_server_pid(void);
+/*
+ * Whether the process is a private server of this user, for whichever runtime directory. It belongs to no command, although one
+ * may have started it.
+ */
+bool local_is_server(const struct proc *proc);
 
 /*
  * Find a lost server: a private server of this user for the runtime directory dir_fd, whose socket, files or directory

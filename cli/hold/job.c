@@ -47,14 +47,14 @@ static bool is_renewer(const struct proc *proc)
 
 /*
  * Whether the process belongs to no job, whichever process started it. These are the renewer of a lock without a
- * command, which ends with the process of --pid; a helper (shell.c, os.c, guard.c, event_log.c); and the private server of local:.
+ * command, which ends with the process of --pid; a helper (shell.c, os.c, guard.c, event_log.c); and a private server of local:.
  */
 static bool is_outside_job(const struct proc *proc)
 {
 	if (proc->is_silent || strcmp(proc->name, HELPER_NAME) == 0 ||
 	    strcmp(proc->name, LONE_RENEWER_NAME) == 0)
 		return proc_runs_our_program(proc->pid);
-	return local_is_program(proc->name) && proc->pid == local_server_pid();
+	return local_is_server(proc);
 }
 
 /* Whether the process is a renewer that got SIGKILL and hangs in the kernel, so that it runs nothing any more. */

@@ -278,6 +278,12 @@ remains_only_server_after() {
 	has_servers 1
 }
 
+@test "a private server of another runtime directory is not waited for either" {
+	run -0 timeout 60 rlock run --wait-all outer -- env RLOCK_RUNTIME_DIR="$PWD/elsewhere" rlock run -u local: a -- true
+	BACKGROUND+=("$(<elsewhere/local.pid)")
+	is_running "$(<elsewhere/local.pid)"
+}
+
 @test "without /dev/null the message says so" {
 	unshare -m true 2>/dev/null || skip 'no mount namespaces here'
 	run -71 unshare -m sh -c 'mount -t tmpfs none /dev && exec rlock run -u local: a -- true'
