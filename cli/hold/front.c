@@ -458,13 +458,22 @@ static void end_without_job(struct front *front)
 	front->is_over = true;
 }
 
+/*
+ * Whether the process is a helper. A helper gives itself its name, so until it runs for the first time it has the name of the renewer
+ * that has forked it. But it leads no session, as the renewer of another lock does.
+ */
+static bool is_helper(const struct proc *proc)
+{
+	return strcmp(proc->name, HELPER_NAME) == 0 ||
+	       (strcmp(proc->name, RENEWER_NAME) == 0 && proc->session != proc->pid);
+}
+
 /* Wait for the end of a child if it is a helper. False: it is none. */
 static bool await_helper(pid_t pid, int64_t deadline_ms)
 {
 	struct proc child;
 
-	return proc_read(pid, &child) && strcmp(child.name, HELPER_NAME) == 0 &&
-	       os_process_await(pid, deadline_ms);
+	return proc_read(pid, &child) && is_helper(&child) && os_process_await(pid, deadline_ms);
 }
 
 /*

@@ -897,7 +897,8 @@ static bool process_events(void *ctx)
 		report_news(renewer->lease, &renewer->job->report);
 	if (hold_events_take_due(renewer->events, DUE_STOP))
 		follow_stop(renewer);
-	if (hold_events_take_due(renewer->events, DUE_FINISH_START))
+	if (hold_events_take_due(renewer->events, DUE_FINISH_START) &&
+	    !lease_is_releasing(renewer->lease))
 		finish_start(renewer);
 	adapt_priority(renewer);
 	if (hold_events_take_due(renewer->events, DUE_WAKE_FRONT))

@@ -94,22 +94,60 @@ while os.path.exists("flood"):
 	done
 }
 
-# The script runs in a PID namespace whose process 1 never waits for its children. Its function "zombies" lists the processes that
-# were not reaped.
-@test "rlock leaves no zombie under a process 1 that reaps none, however it ends" {
+# slow_helpers: sets SLOW to a command that runs rlock so that its helpers need 0.3 s to get their name, as on a busy machine.
+slow_helpers() {
+	cat >slow.c <<-'END'
+		#define _GNU_SOURCE
+		#include <poll.h>
+		#include <stdarg.h>
+		#include <string.h>
+		#include <sys/prctl.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		int prctl(int option, ...)
+		{
+			unsigned long value, rest[3];
+			va_list list;
+
+			va_start(list, option);
+			value = va_arg(list, unsigned long);
+			for (int i = 0; i < 3; i++)
+				rest[i] = va_arg(list, unsigned long);
+			va_end(list);
+			if (option == PR_SET_NAME && strcmp((const char *)value, "rlock-helper") == 0)
+				(void)poll(NULL, 0, 300);
+			return (int)syscall(SYS_prctl, option, value, rest[0], rest[1], rest[2]);
+		}
+	END
+	"${CC:-cc}" -shared -fPIC -o slow.so slow.c
+	SLOW=(env ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD="$PWD/slow.so")
+}
+
+# leaves_no_zombie [WORD...]: runs a script in a PID namespace whose process 1 never waits for its children. The words precede each
+# rlock.
+leaves_no_zombie() {
 	needs_namespaces
 	cat >script <<-'EOS'
 		is() { [ "$1" = "$2" ] || echo "$1, not $2" >&2; }
-		rlock run a -- sh -c "exit 7"; is $? 7
-		rlock run b -- sh -c "pkill -KILL -x rlock-renewer; exit 7"; is $? 7
-		rlock run -q -w 1s busy -- true; is $? 75
-		rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>stderr; is $? 124
+		"$@" rlock run a -- sh -c "sleep 0.1; exit 7"; is $? 7
+		"$@" rlock run b -- sh -c "pkill -KILL -x rlock-renewer; exit 7"; is $? 7
+		"$@" rlock run -q -w 1s busy -- true; is $? 75
+		"$@" rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>stderr; is $? 124
 		ps -e -o stat=,args= | grep ^Z >zombies
 		touch over
 	EOS
 	hold_by_foreign_client busy
-	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'sh script 2>script-stderr & exec sleep 60'
+	in_background unshare --fork --pid --mount-proc --kill-child sh -c 'sh script "$@" 2>script-stderr & exec sleep 60' sh "$@"
 	wait_until 20 file_exists over
 	[ ! -s zombies ] || fail "not waited for: $(cat zombies)"
 	[ ! -s script-stderr ] || fail "$(cat script-stderr)"
+}
+
+@test "rlock leaves no zombie under a process 1 that reaps none, however it ends" {
+	leaves_no_zombie
+}
+
+@test "helpers that run late leave no zombie either" {
+	slow_helpers
+	leaves_no_zombie "${SLOW[@]}"
 }
