@@ -799,6 +799,14 @@ static bool lock_file(int fd, int64_t end_ms)
 	return true;
 }
 
+/* Report by errno why the file cannot be used. Returns the exit code. */
+static int report_unreadable(const char *verb, int dir_fd, const char *name)
+{
+	message_error_of_lock("cannot %s '%s/%s': %s", verb, runtime_dir_path_of(dir_fd), name,
+			      strerror(errno));
+	return EXIT_SYSTEM;
+}
+
 /*
  * Open the file of this name, and lock it. flock locks the file, not its name: if another process has replaced the file
  * meanwhile, open the new one. -1 with *code_out as hold_file_claim sets it.
@@ -823,11 +831,8 @@ static int open_locked(int dir_fd, const char *name, int *code_out)
 		*code_out = EXIT_SYSTEM;
 		return -1;
 	}
-	if (errno != ENOENT) {
-		message_error_of_lock("cannot open '%s/%s': %s", runtime_dir_path_of(dir_fd), name,
-				      strerror(errno));
-		*code_out = EXIT_SYSTEM;
-	}
+	if (errno != ENOENT)
+		*code_out = report_unreadable("open", dir_fd, name);
 	return -1;
 }
 
@@ -842,9 +847,12 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 	if (fd < 0)
 		return NULL;
 	claimed = hold_file_read_again(file);
-	if (claimed != NULL)
+	if (claimed != NULL) {
 		claimed->claim_fd = fd;
-	else
-		(void)close(fd);
-	return claimed;
+		return claimed;
+	}
+	if (is_transient_errno(errno))
+		*code_out = report_unreadable("read", file->dir_fd, name);
+	(void)close(fd);
+	return NULL;
 }

@@ -71,6 +71,23 @@ refused() {
 	rlock unlock --pid $$ a
 }
 
+@test "renew does not say that a lease is extended if it could not store that, whichever file cannot be opened" {
+	needs_refuse
+	local number=0 before
+	rlock lock --pid $$ --lease 1h a
+	while
+		rm -f refused
+		before=$(cat "$RLOCK_RUNTIME_DIR"/hold-*)
+		run timeout -s KILL 10 refuse refused rlock openat EIO $((number += 1)) rlock renew --pid $$ a 3>&-
+		[ -s refused ]
+	do
+		[[ $status = 0 || $status = 71 ]]
+		[ "$status" = 71 ] || assert_not_equal "$(cat "$RLOCK_RUNTIME_DIR"/hold-*)" "$before"
+	done
+	((number > 3))
+	rlock unlock --pid $$ a
+}
+
 @test "leftover processes of a killed command do not count as ended while rlock cannot scan for them" {
 	needs_refuse
 	local number=0
