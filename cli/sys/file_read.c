@@ -171,7 +171,7 @@ int file_find_program(const char *program, const char *dirs, char out[PATH_MAX])
 		 * Remember the first file that may not be executed. Skip a directory that we may not search, as shells
 		 * do.
 		 */
-		if (error == ENOENT && access(out, F_OK) == 0) {
+		if (error == ENOENT && found != ENOENT && access(out, F_OK) == 0) {
 			error = found;
 			(void)snprintf(denied, sizeof(denied), "%s", out);
 		}

@@ -383,15 +383,23 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 void os_close_from(int first)
 {
+	struct pid_list fds = { 0 };
+	bool is_listed;
 	long limit;
 
 	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
 		return;
 	/*
-	 * close_range(2) needs Linux 5.9, and some sandboxes forbid it. Without it close each possible descriptor: one
-	 * that stays open would keep the caller's pipe open while the lock is held.
+	 * close_range(2) needs Linux 5.9, and some sandboxes forbid it. Without it close the descriptors that /proc lists: one that
+	 * stays open would keep the caller's pipe open while the lock is held. Only without /proc close each possible number: that
+	 * misses descriptors above the limit, and takes minutes if the limit is a thousand million, as in some containers.
 	 */
-	limit = sysconf(_SC_OPEN_MAX);
+	is_listed = list_numbers("/proc/self/fd", &fds) && fds.count > 0;
+	for (size_t i = 0; i < fds.count; i++)
+		if (fds.pids[i] >= first)
+			(void)close(fds.pids[i]);
+	pid_list_free(&fds);
+	limit = is_listed ? 0 : sysconf(_SC_OPEN_MAX);
 	for (int fd = first; (long)fd < limit; fd++)
 		(void)close(fd);
 }

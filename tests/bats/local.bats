@@ -134,6 +134,14 @@ no_local_server() {
 	run -1 grep -E 'swordfish|RLOCK|BATS' environment
 }
 
+@test "the private server inherits no descriptor where close_range is forbidden, not even one above the limit" {
+	needs_refuse
+	prlimit --nofile=100: refuse refused rlock close_range EPERM 1+ rlock run -u local: a -- true 3>&- 7<>/dev/zero 900<>/dev/zero
+	[ -s refused ]
+	run -0 find "/proc/$(servers)/fd" -lname /dev/zero
+	assert_output ''
+}
+
 @test "a private server that is ending, and listens but does not answer, is replaced" {
 	start_local
 	kill -TERM "$SERVER"

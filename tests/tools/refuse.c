@@ -66,7 +66,7 @@ static const char usage[] =
 		X(pidfd_open), X(pidfd_send_signal), X(kill), X(kcmp), X(mmap), X(ppoll),          \
 		X(waitid), X(read), X(write), X(recvfrom), X(recvmsg), X(sendto), X(sendmsg),      \
 		X(exit_group), X(setpgid), X(getrandom), X(getdents64), X(setsid), X(prctl),       \
-		X(rt_sigprocmask), X(getpid)
+		X(rt_sigprocmask), X(getpid), X(close_range)
 #define OLD_CALLS(X) X(open), X(fork), X(vfork), X(poll), X(pipe), X(mkdir), X(epoll_wait)
 #define ERRORS(X)                                                                                  \
 	X(EAGAIN), X(EINTR), X(EIO), X(EMFILE), X(ENFILE), X(ENOMEM), X(ENOSPC), X(EROFS),         \
