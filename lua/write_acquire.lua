@@ -117,13 +117,23 @@ local function acquire_write(name)
 	return count, token
 end
 
+-- Whether the caller waits only for readers. If it also waits for a writer or another waiter, it claims no turn: readers would wait
+-- for a lock that stays free.
+local function waits_for_readers()
+	for _, name in ipairs(names) do
+		if name.is_busy and not name.has_readers then return false end
+	end
+	return may_wait
+end
+
 -- The reply if a name is busy. A writer that waits for readers tries again every HEARTBEAT_MS: without such a heartbeat its
 -- claim expires.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
 	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))
+	local claims_turn = waits_for_readers()
 	for _, name in ipairs(names) do
-		if may_wait and name.has_readers then
+		if claims_turn and name.has_readers then
 			local err = claim_turn(name)
 			if err then return err end
 			reply[6] = sooner_ms(reply[6], HEARTBEAT_MS)

@@ -16,8 +16,9 @@ end
 -- Remove the permits that have ended, and return how many, so that the caller adds them to the counter. Set name.has_ended if
 -- more permits may have ended than one script reclaims.
 local function reclaim(name)
-	-- Return if no permit has a deadline before this time: then none has ended, neither ours nor Redisson's.
-	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] then return 0 end
+	-- Return if no permit has a deadline before this time: then none has ended, neither ours nor Redisson's. A permit of ours that
+	-- Redisson has reclaimed is only in name.ends.
+	if not first_ids(name.permits, now_ms() + AHEAD_MS, 1)[1] and not first_ids(name.ends, now_ms(), 1)[1] then return 0 end
 	-- Fail if the user may not run INCRBY, before a permit is removed that could then not be counted.
 	redis.call('INCRBY', name.lock, 0)
 	-- Delete the field of slots, too: the next acquisition makes it anew.

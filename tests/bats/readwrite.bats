@@ -125,6 +125,16 @@ is_refused() {
 	finish_contenders holder
 }
 
+@test "a writer that also waits for another writer does not keep readers out" {
+	in_background rlock write a -- run_until_ended
+	in_background rlock read b -- run_until_ended
+	wait_until 5 is_held a
+	wait_until 5 is_held b
+	in_background rlock write -w 1m a b -- true
+	wait_until 5 has_waiters a 1
+	rlock read -w 5s b -- true
+}
+
 @test "an upgrade of a read lock is a deadlock: 64 immediately, whatever the wait time" {
 	local words
 	for words in '-n -E 0' '-w 20s' '-w 20s b'; do

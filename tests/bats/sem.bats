@@ -93,6 +93,22 @@ load ../lib/inspecting
 	has_all_permits a 2
 }
 
+@test "a waiter does not poll in a loop after Java has reclaimed the permit of a dead holder" {
+	local permit
+	rlock sem --permits 2 --owner alive --lease 1m a
+	rlock sem --permits 2 --owner dead --lease 1s a
+	permit=$(redis zrange '{a}:timeout' 0 0)
+	wait_until 5 eval '[ "$(redis zscore "rlock_ends:{a}" "$permit")" -lt "$(server_ms)" ]'
+	# Do as Java does when it reclaims the permit and acquires it.
+	redis zrem '{a}:timeout' "$permit" >/dev/null
+	redis zadd '{a}:timeout' $(($(server_ms) + 60000)) 0123456789abcdef >/dev/null
+	in_background rlock sem -w 1m --permits 2 a -- true
+	wait_until 5 has_waiters a 1
+	redis config resetstat >/dev/null
+	pause_for 1
+	assert_between 0 "$(calls_of evalsha)" 5
+}
+
 # ---- the total ----
 
 @test "a total other than the stored one changes nothing: one warning names both, and why there are too few permits" {
