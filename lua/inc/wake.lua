@@ -51,8 +51,11 @@ end
 -- fair lock its owner.
 local function give_turn(name, since_us, id)
 	local waiter, other_since_us = waiter_in_turn(name)
-	if now_us() - since_us > OVERTAKEN_MS * 1000 and waiter ~= REDISSON
-		and (not waiter or waiter == id or since_us < other_since_us) then
+	if now_us() - since_us <= OVERTAKEN_MS * 1000 or waiter == REDISSON then return end
+	if waiter == id then
+		-- Keep the number of permits that the waiter needs.
+		redis.pcall('PEXPIRE', name.turn, TURN_MAX_MS)
+	elseif not waiter or since_us < other_since_us then
 		redis.pcall('SET', name.turn, digits(since_us) .. ' ' .. id, 'PX', TURN_MAX_MS)
 	end
 end

@@ -189,6 +189,26 @@ gets() {
 	assert_equal "$(rlock sem -n --permits 5 --lease 1m --owner "${@:2}" a)" "$1"
 }
 
+@test "a release does not change how many permits are reserved for a waiter that needs several" {
+	local turn left
+	start_holder h1 sem --permits 3 a
+	start_holder h2 sem --permits 3 a
+	queue_contender w sem --permits 3 --take 3 a
+	wait_until 20 eval 'turn=$(redis get "rlock_turn:{a}") && [[ $turn = *" 3" ]]'
+	# The waiter must not reserve the permits itself.
+	stop_waiters "${PIDS[w]}"
+	redis set 'rlock_turn:{a}' "$turn" >/dev/null
+	finish_contenders h1
+	# On a slow machine the turn may be over.
+	left=$(redis get 'rlock_turn:{a}')
+	[ -z "$left" ] || assert_equal "$left" "$turn"
+	continue_waiters "${PIDS[w]}"
+	finish_contenders h2
+	wait_until 10 file_exists in-w
+	finish_contenders w
+	has_all_permits a 3
+}
+
 @test "each permit gets the lowest free slot; RLOCK_SLOT separates several by blanks, and they need not be consecutive" {
 	run -0 rlock sem --permits 5 --take 3 a -- printenv RLOCK_SLOT
 	assert_output '1 2 3'
