@@ -389,7 +389,7 @@ wait_for_fair_lock_at_2() {
 @test "a fair waiter leaves the queue of a server although the network holds its last attempt" {
 	wait_for_fair_lock_at_2
 	wait_until 10 on_each has_queue_length a 1
-	proxy_to 1 hold-request "$ACQUIRE" 1
+	proxy_to 1 hold-request "$ACQUIRE! undo " 1
 	wait_until 20 has_no_rules 1
 	kill "$PID"
 	ended_with 143
