@@ -50,14 +50,18 @@ end
 local TURN_MS = 5000
 -- A writer that waits for readers sends a heartbeat this often.
 local HEARTBEAT_MS = 2000
+-- If the heartbeat of the writer with the claim is late by this time, the next writer takes the claim.
+local CLAIM_LATE_MS = 500
 
--- Claim the next turn. If several writers wait, the key has the owner of the last one that has claimed the turn, and the
--- time since when the first one waits. Return the error, or nil. If the server denies the claim because its memory is full,
--- return nil: an error would end the wait of a writer that is merely not next.
+-- Claim the next turn. If several writers wait, the first one has the claim: readers that came before the second one then wait for the
+-- first one alone. Return the error, or nil. If the server denies the claim because its memory is full, return nil: an error would end
+-- the wait of a writer that is merely not next.
 local function claim_turn(name)
-	local since_us = tonumber(string.match(redis.call('GET', name.writer) or '', '^(%d+) ') or math.huge)
-	local reply = redis.pcall('SET', name.writer,
-		digits(math.min(since_us, waits_since_us or now_us())) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
+	local own_since_us = waits_since_us or now_us()
+	local since_us, owner = string.match(redis.call('GET', name.writer) or '', '^(%d+) (%S+) ')
+	local is_later = owner and owner ~= fresh_owner and tonumber(since_us) < own_since_us
+	if is_later and redis.call('PTTL', name.writer) > TURN_MS - HEARTBEAT_MS - CLAIM_LATE_MS then return nil end
+	local reply = redis.pcall('SET', name.writer, digits(own_since_us) .. ' ' .. fresh_owner .. ' ' .. note, 'PX', TURN_MS)
 	return is_error(reply) and not is_memory_error(reply) and command_error('SET', reply) or nil
 end
 
@@ -117,8 +121,8 @@ local function acquire_write(name)
 	return count, token
 end
 
--- Whether the caller waits only for readers. If it also waits for a writer or another waiter, it claims no turn: readers would wait
--- for a lock that stays free.
+-- Whether the caller waits, and only for readers. If it also waits for a writer or another waiter, it claims no turn: readers would
+-- wait for a lock that stays free.
 local function waits_for_readers()
 	for _, name in ipairs(names) do
 		if name.is_busy and not name.has_readers then return false end
@@ -137,6 +141,8 @@ local function busy_reply(index)
 			local err = claim_turn(name)
 			if err then return err end
 			reply[6] = sooner_ms(reply[6], HEARTBEAT_MS)
+		elseif may_wait and name.waiter then
+			reply[6] = sooner_ms(reply[6], turn_retry_after_ms(name))
 		end
 	end
 	return reply

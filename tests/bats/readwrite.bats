@@ -125,6 +125,22 @@ is_refused() {
 	finish_contenders holder
 }
 
+@test "a reader does not wait for a writer that came later, when the first writer gives up" {
+	start_holder h read a
+	queue_contender w1 write -w 60s a
+	queue_contender r read -w 60s a
+	queue_contender w2 write -w 60s a
+	# The second writer claims the turn again every 2 s.
+	pause_for 2.5
+	kill "${PIDS[w1]}"
+	ended_with 143 "${PIDS[w1]}"
+	wait_until_entered r
+	are_waiting w2
+	finish_contenders h r
+	wait_until_entered w2
+	finish_contenders w2
+}
+
 @test "a writer that also waits for another writer does not keep readers out" {
 	in_background rlock write a -- run_until_ended
 	in_background rlock read b -- run_until_ended
@@ -132,7 +148,7 @@ is_refused() {
 	wait_until 5 is_held b
 	in_background rlock write -w 1m a b -- true
 	wait_until 5 has_waiters a 1
-	rlock read -w 5s b -- true
+	rlock read -w 20s b -- true
 }
 
 @test "an upgrade of a read lock is a deadlock: 64 immediately, whatever the wait time" {
