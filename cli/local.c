@@ -123,16 +123,16 @@ static void path_entry(pid_t pid, char out[PATH_ENTRY_MAX])
 	(void)snprintf(out, PATH_ENTRY_MAX, "/proc/%d/fd/%d", (int)pid, PATH_FD);
 }
 
-/* Whether PATH_FD of the process is that of a private server, and the process runs as this user. */
+/* Whether PATH_FD of the process is that of a private server. False with EACCES: its descriptors are hidden from us. */
 static bool has_path_file(pid_t pid)
 {
 	static const char link[] = "/memfd:" PATH_NAME " ";
 	char entry[PATH_ENTRY_MAX], text[sizeof(link)];
 
 	path_entry(pid, entry);
-	/* Trust only processes of our own user, because any user can make a memory file of that name. */
+	errno = 0;
 	return readlink(entry, text, sizeof(text)) == (ssize_t)sizeof(text) &&
-	       memcmp(text, link, sizeof(link) - 1) == 0 && proc_is_of_our_user(pid);
+	       memcmp(text, link, sizeof(link) - 1) == 0;
 }
 
 /* Whether the process is a private server that was started for the runtime directory of that path. */
@@ -141,7 +141,9 @@ static bool was_started_for(pid_t pid, const char *path)
 	char entry[PATH_ENTRY_MAX], text[PATH_MAX + 1];
 
 	path_entry(pid, entry);
-	return has_path_file(pid) && file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
+	/* Trust only processes of our own user, because any user can make a memory file of that name. */
+	return has_path_file(pid) && proc_is_of_our_user(pid) &&
+	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
 	       strcmp(text, path) == 0;
 }
 
@@ -737,9 +739,26 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
+/* Pid of the server of this runtime directory; 0: no such server listens. */
+static pid_t find_listening(void)
+{
+	int dir_fd = runtime_dir_open_quietly();
+	pid_t pid = 0;
+
+	if (dir_fd < 0)
+		return 0;
+	(void)local_server_connect(dir_fd, &pid);
+	(void)close(dir_fd);
+	return pid;
+}
+
 bool local_is_server(const struct proc *proc)
 {
-	/* The name is known already, and that of most processes tells that they are no servers. */
-	return (strcmp(proc->name, programs[0]) == 0 || strcmp(proc->name, programs[1]) == 0) &&
-	       has_path_file(proc->pid);
+	/* The name is known already, and most processes have another one. */
+	if (strcmp(proc->name, programs[0]) != 0 && strcmp(proc->name, programs[1]) != 0)
+		return false;
+	if (has_path_file(proc->pid))
+		return true;
+	/* The kernel hides the descriptors if we may execute the program of the server, but not read it. */
+	return errno == EACCES && proc->pid == find_listening();
 }

@@ -21,8 +21,8 @@
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 
 /*
- * Whether the process is a private server of this user, for whichever runtime directory. It belongs to no command, although one
- * may have started it.
+ * Whether the process is a private server, of whichever runtime directory and user. It belongs to no command, although one may have
+ * started it.
  */
 bool local_is_server(const struct proc *proc);
 

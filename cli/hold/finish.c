@@ -103,7 +103,7 @@ static void log_lost(struct lease *lease)
 
 void report_news(struct lease *lease, const struct job_report *processes)
 {
-	const struct proc *denied = &processes->denied_one;
+	const struct proc *refusing = &processes->refusing;
 	char name[NAME_SHOWN_MAX], shown[NAME_SHOWN_MAX];
 	int reason = lease->reason;
 
@@ -116,12 +116,12 @@ void report_news(struct lease *lease, const struct job_report *processes)
 	if (reason != lease->reported_reason)
 		message_terminating(lease, reason);
 	lease->reported_reason = reason;
-	if (reason != TERMINATE_NONE && processes->denied > 0 && !lease->is_denied_reported) {
+	if (refusing->pid > 0 && !lease->is_denied_reported) {
 		lease->is_denied_reported = true;
 		message_warning(
 			"%s: may not terminate process %d (%s): it runs as another user; %s",
-			names_show_one(lease->opts, 0, name), (int)denied->pid,
-			rlock_escape(denied->name, strlen(denied->name), shown, sizeof(shown)),
+			names_show_one(lease->opts, 0, name), (int)refusing->pid,
+			rlock_escape(refusing->name, strlen(refusing->name), shown, sizeof(shown)),
 			lease->is_lost
 				? "it runs on without the lock"
 				: "the lock is kept until the process ends or the lock is lost");

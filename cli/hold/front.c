@@ -460,12 +460,14 @@ static void end_without_job(struct front *front)
 
 /*
  * Whether the process is a helper. A helper gives itself its name, so until it runs for the first time it has the name of the renewer
- * that has forked it. But it leads no session, as the renewer of another lock does.
+ * that has forked it. Such a helper leads no session, as the renewer of another lock does while its command runs, and was not killed, as
+ * our own renewer was if it still hangs.
  */
 static bool is_helper(const struct proc *proc)
 {
 	return strcmp(proc->name, HELPER_NAME) == 0 ||
-	       (strcmp(proc->name, RENEWER_NAME) == 0 && proc->session != proc->pid);
+	       (strcmp(proc->name, RENEWER_NAME) == 0 && proc->session != proc->pid &&
+		!proc->is_killed && !proc_is_gone(proc));
 }
 
 /* Wait for the end of a child if it is a helper. False: it is none. */

@@ -269,19 +269,11 @@ static void signal_once(const struct scan *scan, const struct proc *proc, struct
 		return;
 	}
 	error = send_signal(proc, scan->signal, scan->asks_to_end);
+	if (error == EPERM)
+		report->refusing = *proc;
 	if (is_transient_errno(error)) {
 		report->is_incomplete = true;
 		scan->signalled->count--;
-	}
-}
-
-/* Count a process that has not ended. If we may not signal it, a job that has lost its lock need not be awaited. */
-static void count_running(const struct proc *proc, struct job_report *report)
-{
-	report->running++;
-	if (kill(proc->pid, 0) != 0 && errno == EPERM) {
-		report->denied++;
-		report->denied_one = *proc;
 	}
 }
 
@@ -295,13 +287,15 @@ static bool scan_and_signal(const struct scan *wanted, struct job_report *report
 	bool has_found_new = false;
 
 	scan_fill(&scan);
-	*report = (struct job_report){ .is_incomplete = scan.is_incomplete };
+	report->running = report->denied = 0;
+	report->is_incomplete = scan.is_incomplete;
 	for (size_t i = 0; i < scan.count; i++) {
 		const struct proc *proc = &scan.entries[i].proc;
 
 		if (proc_is_gone(proc) || is_hung_renewer(proc))
 			continue;
-		count_running(proc, report);
+		report->running++;
+		report->denied += kill(proc->pid, 0) != 0 && errno == EPERM;
 		if (scan.signal == 0 || (scan.is_spared != NULL && scan.is_spared(proc)) ||
 		    set_has(scan.signalled, proc->pid, proc->start) ||
 		    (scan.spares_clean_up && scan.entries[i].is_below_signalled))
@@ -531,7 +525,7 @@ bool job_has(const struct job *job, pid_t pid)
 
 void job_signal(struct job *job, int signal)
 {
-	struct job_report report;
+	struct job_report report = { 0 };
 
 	signal_all(job, signal, is_renewer, NULL, &report);
 }

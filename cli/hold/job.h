@@ -38,9 +38,10 @@ struct job_set {
 struct job_report {
 	/* number of processes that have not ended */
 	size_t running;
-	/* how many of these we may not signal, because they run as another user; and one of them */
+	/* how many of these we may not signal, because they run as another user */
 	size_t denied;
-	struct proc denied_one;
+	/* the last process that did not get a signal for this reason, in this scan or an earlier one; pid 0: there was none */
+	struct proc refusing;
 	/* some processes could not be read or signalled, because descriptors or memory were short */
 	bool is_incomplete;
 };

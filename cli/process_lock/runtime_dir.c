@@ -236,6 +236,13 @@ int runtime_dir_open(bool is_for_holds)
 	return fd;
 }
 
+int runtime_dir_open_quietly(void)
+{
+	char why[RLOCK_ERROR_MAX];
+
+	return open_first(false, why);
+}
+
 /*
  * Whether the search ends because a directory could not be opened. If the directory is needed, each failure ends the
  * search, unless the directory does not exist. Otherwise only a transient errno does.

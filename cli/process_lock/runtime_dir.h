@@ -27,6 +27,12 @@ int runtime_dir_open(bool is_for_holds);
 int runtime_dir_open_all(bool is_needed, int fds_out[RUNTIME_DIR_COUNT]);
 
 /*
+ * Open the runtime directory for a caller that can do without it. Returns -1 with errno, and prints no message, if it
+ * does not exist or may not be used.
+ */
+int runtime_dir_open_quietly(void);
+
+/*
  * Open or create a file with mode 0600, whatever the umask is. flags: more flags for openat(2). Returns a descriptor,
  * or -1 with errno.
  */

@@ -381,10 +381,46 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 /* ---- descriptors ---- */
 
+/* Close the descriptors from first on in one piece of a list that getdents64(2) has read, except dir. Returns how many. */
+static size_t close_entries(const char *entries, long len, int first, int dir)
+{
+	size_t count = 0;
+
+	for (long at = 0; at < len;) {
+		const struct dirent64 *entry = (const void *)(entries + at);
+		int64_t fd;
+
+		if (number_parse(entry->d_name, &fd) && fd >= first && fd != dir) {
+			(void)close((int)fd);
+			count++;
+		}
+		at += entry->d_reclen;
+	}
+	return count;
+}
+
+/*
+ * Close the descriptors that /proc lists. False: it lists none. A close changes the list, so read its begin again until nothing is left
+ * to close. Use only system calls: another thread may have had a lock of the C library when this process was forked.
+ */
+static bool close_listed(int first)
+{
+	_Alignas(struct dirent64) char entries[4096];
+	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long len;
+
+	if (dir < 0)
+		return false;
+	do {
+		(void)lseek(dir, 0, SEEK_SET);
+		len = syscall(SYS_getdents64, dir, entries, sizeof(entries));
+	} while (close_entries(entries, len, first, dir) > 0);
+	(void)close(dir);
+	return len > 0;
+}
+
 void os_close_from(int first)
 {
-	struct pid_list fds = { 0 };
-	bool is_listed;
 	long limit;
 
 	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
@@ -394,12 +430,7 @@ void os_close_from(int first)
 	 * stays open would keep the caller's pipe open while the lock is held. Only without /proc close each possible number: that
 	 * misses descriptors above the limit, and takes minutes if the limit is a thousand million, as in some containers.
 	 */
-	is_listed = list_numbers("/proc/self/fd", &fds) && fds.count > 0;
-	for (size_t i = 0; i < fds.count; i++)
-		if (fds.pids[i] >= first)
-			(void)close(fds.pids[i]);
-	pid_list_free(&fds);
-	limit = is_listed ? 0 : sysconf(_SC_OPEN_MAX);
+	limit = close_listed(first) ? 0 : sysconf(_SC_OPEN_MAX);
 	for (int fd = first; (long)fd < limit; fd++)
 		(void)close(fd);
 }

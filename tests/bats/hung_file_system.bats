@@ -314,7 +314,7 @@ end_hang() {
 
 @test "when SIGKILL does not end a renewer that hangs while it waits, rlock ends at the end of the wait time with 75" {
 	wait_on_file_system -w 7s
-	takes_less_than 15 ended_with 75
+	takes_less_than 12 ended_with 75
 	stderr_is_one_line '^rlock: a: timed out after 7s: '
 	end_hang
 }

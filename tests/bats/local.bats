@@ -287,9 +287,12 @@ remains_only_server_after() {
 }
 
 @test "a private server of another runtime directory is not waited for either" {
-	run -0 timeout 60 rlock run --wait-all outer -- env RLOCK_RUNTIME_DIR="$PWD/elsewhere" rlock run -u local: a -- true
-	BACKGROUND+=("$(<elsewhere/local.pid)")
-	is_running "$(<elsewhere/local.pid)"
+	local server
+	run timeout 60 rlock run --wait-all outer -- env RLOCK_RUNTIME_DIR="$PWD/elsewhere" rlock run -u local: a -- true
+	server=$(<elsewhere/local.pid)
+	BACKGROUND+=("$server")
+	assert_equal "$status" 0
+	is_running "$server"
 }
 
 @test "without /dev/null the message says so" {

@@ -107,6 +107,8 @@ load ../lib/inspecting
 	redis config resetstat >/dev/null
 	pause_for 1
 	assert_between 0 "$(calls_of evalsha)" 5
+	has_waiters a 1
+	is_running "$PID"
 }
 
 # ---- the total ----
@@ -203,6 +205,8 @@ gets() {
 	# On a slow machine the turn may be over.
 	left=$(redis get 'rlock_turn:{a}')
 	[ -z "$left" ] || assert_equal "$left" "$turn"
+	# The release has given the waiter the turn, and not this test.
+	[ "$(redis ttl 'rlock_turn:{a}')" -ne -1 ]
 	continue_waiters "${PIDS[w]}"
 	finish_contenders h2
 	wait_until 10 file_exists in-w

@@ -139,10 +139,10 @@ is_foreign() {
 	needs_foreign_processes
 	record_stderr setpriv --bounding-set=-kill rlock run -t 6s a -- \
 		bash -c 'setpriv --reuid=65534 --clear-groups sleep 60 & echo $! >foreign; run_until_ended'
-	wait_until 5 test -s foreign
+	wait_until 20 test -s foreign
 	FOREIGN=$(<foreign)
 	BACKGROUND+=("$FOREIGN")
-	wait_until 5 is_foreign
+	wait_until 20 is_foreign
 	redis del a
 	ended_with 76
 	kill -s KILL "$FOREIGN"
