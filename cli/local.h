@@ -21,8 +21,8 @@
 int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, bool *is_cancelled);
 
 /*
- * Whether the process is a private server, of whichever runtime directory and user. It belongs to no command, although one may have
- * started it.
+ * Whether the process is a private server, of whichever runtime directory. It belongs to no command, although one may have started it.
+ * Of the servers whose descriptors are hidden from us, such as those of root, only the one of our own directory is known.
  */
 bool local_is_server(const struct proc *proc);
 

@@ -121,28 +121,29 @@ local function acquire_write(name)
 	return count, token
 end
 
--- Whether the caller waits, and only for readers. If it also waits for a writer or another waiter, it claims no turn: readers would
--- wait for a lock that stays free.
-local function waits_for_readers()
+-- Whether the caller waits for a writer, and whether for the turn of another waiter.
+local function what_else_is_busy()
+	local waits_for_writer, waits_for_turn = false, false
 	for _, name in ipairs(names) do
-		if name.is_busy and not name.has_readers then return false end
+		waits_for_turn = waits_for_turn or name.waiter
+		waits_for_writer = waits_for_writer or name.is_busy and not name.has_readers and not name.waiter
 	end
-	return may_wait
+	return waits_for_writer, waits_for_turn
 end
 
 -- The reply if a name is busy. A writer that waits for readers tries again every HEARTBEAT_MS: without such a heartbeat its
--- claim expires.
+-- claim expires. If it also waits for a writer or another waiter, it claims no turn: readers would wait for a lock that stays free.
 local function busy_reply(index)
 	if names[index].waiter then return turn_reply(index) end
 	local reply = wait_reply(index, redis.call('PTTL', names[index].lock), lasting_holder_of(names[index]))
-	local claims_turn = waits_for_readers()
-	for _, name in ipairs(names) do
-		if claims_turn and name.has_readers then
+	local waits_for_writer, waits_for_turn = what_else_is_busy()
+	for _, name in ipairs(may_wait and not waits_for_writer and names or {}) do
+		if name.waiter then
+			reply[6] = sooner_ms(reply[6], turn_retry_after_ms(name))
+		elseif name.has_readers and not waits_for_turn then
 			local err = claim_turn(name)
 			if err then return err end
 			reply[6] = sooner_ms(reply[6], HEARTBEAT_MS)
-		elseif may_wait and name.waiter then
-			reply[6] = sooner_ms(reply[6], turn_retry_after_ms(name))
 		end
 	end
 	return reply

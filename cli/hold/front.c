@@ -460,22 +460,23 @@ static void end_without_job(struct front *front)
 
 /*
  * Whether the process is a helper. A helper gives itself its name, so until it runs for the first time it has the name of the renewer
- * that has forked it. Such a helper leads no session, as the renewer of another lock does while its command runs, and was not killed, as
- * our own renewer was if it still hangs.
+ * that has forked it. Such a helper leads no session, as the renewer of another lock does while its command runs; and it is neither our
+ * renewer, which may hang, nor an earlier one that a debugger keeps as a zombie.
  */
-static bool is_helper(const struct proc *proc)
+static bool is_helper(const struct front *front, const struct proc *proc)
 {
 	return strcmp(proc->name, HELPER_NAME) == 0 ||
 	       (strcmp(proc->name, RENEWER_NAME) == 0 && proc->session != proc->pid &&
-		!proc->is_killed && !proc_is_gone(proc));
+		proc->pid != front->hung && !proc_is_gone(proc));
 }
 
 /* Wait for the end of a child if it is a helper. False: it is none. */
-static bool await_helper(pid_t pid, int64_t deadline_ms)
+static bool await_helper(const struct front *front, pid_t pid, int64_t deadline_ms)
 {
 	struct proc child;
 
-	return proc_read(pid, &child) && is_helper(&child) && os_process_await(pid, deadline_ms);
+	return proc_read(pid, &child) && is_helper(front, &child) &&
+	       os_process_await(pid, deadline_ms);
 }
 
 /*
@@ -496,7 +497,8 @@ static void reap_left_helpers(struct front *front)
 		is_found = false;
 		if (os_has_children() && os_list_children(getpid(), &children))
 			for (size_t i = 0; i < children.count; i++)
-				is_found = await_helper(children.pids[i], deadline_ms) || is_found;
+				is_found = await_helper(front, children.pids[i], deadline_ms) ||
+					   is_found;
 		pid_list_free(&children);
 		reap(front);
 	} while (is_found && rlock_now_ms() < deadline_ms);

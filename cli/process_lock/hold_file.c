@@ -851,8 +851,8 @@ struct hold_file *hold_file_claim(const struct hold_file *file, int *code_out)
 		claimed->claim_fd = fd;
 		return claimed;
 	}
-	/* 0 and ESTALE: it was replaced by a file that is wrong, or of another machine. So this hold was released. */
-	if (errno != ENOENT && errno != ESTALE && errno != 0)
+	/* 0, ERANGE and ESTALE: it was replaced by a file that is wrong, or of another machine. So this hold was released. */
+	if (errno != ENOENT && errno != 0 && errno != ERANGE && errno != ESTALE)
 		*code_out = report_unreadable("read", file->dir_fd, name);
 	(void)close(fd);
 	return NULL;

@@ -381,20 +381,27 @@ bool os_signals_read(int fd, struct os_signal *out)
 
 /* ---- descriptors ---- */
 
-/* Close the descriptors from first on in one piece of a list that getdents64(2) has read, except dir. Returns how many. */
+/* An entry of the list that getdents64(2) reads. musl does not declare its struct dirent64 here. */
+struct listed {
+	uint64_t inode;
+	int64_t next;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+/* Close the descriptors from first on in one piece of the list, except dir. Returns how many. */
 static size_t close_entries(const char *entries, long len, int first, int dir)
 {
 	size_t count = 0;
 
 	for (long at = 0; at < len;) {
-		const struct dirent64 *entry = (const void *)(entries + at);
+		const struct listed *entry = (const void *)(entries + at);
 		int64_t fd;
 
-		if (number_parse(entry->d_name, &fd) && fd >= first && fd != dir) {
-			(void)close((int)fd);
-			count++;
-		}
-		at += entry->d_reclen;
+		if (number_parse(entry->name, &fd) && fd >= first && fd != dir)
+			count += close((int)fd) == 0;
+		at += entry->len;
 	}
 	return count;
 }
@@ -405,7 +412,7 @@ static size_t close_entries(const char *entries, long len, int first, int dir)
  */
 static bool close_listed(int first)
 {
-	_Alignas(struct dirent64) char entries[4096];
+	_Alignas(struct listed) char entries[4096];
 	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	long len;
 

@@ -295,6 +295,20 @@ remains_only_server_after() {
 	is_running "$server"
 }
 
+@test "a private server whose program may not be read is not waited for either" {
+	[ "$(id -u)" != 0 ] || skip 'root may see the descriptors of all processes'
+	local server
+	mkdir bin
+	cp "$(command -v redis-server)" bin/redis-server
+	chmod 111 bin/redis-server
+	PATH=$PWD/bin:$PATH run timeout 60 rlock run --wait-all outer -- rlock run -u local: a -- true
+	server=$(<"$RLOCK_RUNTIME_DIR/local.pid")
+	BACKGROUND+=("$server")
+	assert_equal "$status" 0
+	is_running "$server"
+	run ! ls "/proc/$server/fd"
+}
+
 @test "without /dev/null the message says so" {
 	unshare -m true 2>/dev/null || skip 'no mount namespaces here'
 	run -71 unshare -m sh -c 'mount -t tmpfs none /dev && exec rlock run -u local: a -- true'

@@ -131,6 +131,14 @@ find_foreign() {
 	run -1 grep 'is kept' stderr
 }
 
+@test "a process of another user that the command has started to clean up is not named" {
+	needs_foreign_processes
+	record_stderr setpriv --bounding-set=-kill rlock run --max-run 3s --grace 1m a -- \
+		bash -c 'trap "setpriv --reuid=65534 --clear-groups sleep 1; exit" TERM; run_until_ended & wait'
+	ended_with 124
+	stderr_is_one_line '^rlock: a: the command ran for 3s'
+}
+
 is_foreign() {
 	[ "$(ps -o uid=,comm= -p "$FOREIGN")" = '65534 sleep' ]
 }
