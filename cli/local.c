@@ -117,19 +117,16 @@ static bool is_seen_by(pid_t pid, const char *path, const struct stat *dir)
 	return stat(seen, &st) == 0 && st.st_dev == dir->st_dev && st.st_ino == dir->st_ino;
 }
 
-/* Path of the process's PATH_FD below /proc. */
-static void path_entry(pid_t pid, char out[PATH_ENTRY_MAX])
-{
-	(void)snprintf(out, PATH_ENTRY_MAX, "/proc/%d/fd/%d", (int)pid, PATH_FD);
-}
-
-/* Whether PATH_FD of the process is that of a private server. False with EACCES: its descriptors are hidden from us. */
-static bool has_path_file(pid_t pid)
+/*
+ * Whether PATH_FD of the process is that of a private server. Sets entry to the path of PATH_FD below /proc. False with EACCES: the
+ * descriptors of the process are hidden from us.
+ */
+static bool has_path_file(pid_t pid, char entry[PATH_ENTRY_MAX])
 {
 	static const char link[] = "/memfd:" PATH_NAME " ";
-	char entry[PATH_ENTRY_MAX], text[sizeof(link)];
+	char text[sizeof(link)];
 
-	path_entry(pid, entry);
+	(void)snprintf(entry, PATH_ENTRY_MAX, "/proc/%d/fd/%d", (int)pid, PATH_FD);
 	errno = 0;
 	return readlink(entry, text, sizeof(text)) == (ssize_t)sizeof(text) &&
 	       memcmp(text, link, sizeof(link) - 1) == 0;
@@ -140,9 +137,8 @@ static bool was_started_for(pid_t pid, const char *path)
 {
 	char entry[PATH_ENTRY_MAX], text[PATH_MAX + 1];
 
-	path_entry(pid, entry);
 	/* Trust only processes of our own user, because any user can make a memory file of that name. */
-	return has_path_file(pid) && proc_is_of_our_user(pid) &&
+	return has_path_file(pid, entry) && proc_is_of_our_user(pid) &&
 	       file_read_start(AT_FDCWD, entry, 0, text, sizeof(text)) > 0 &&
 	       strcmp(text, path) == 0;
 }
@@ -739,7 +735,7 @@ int local_resolve(struct rlock_url *url, int64_t deadline_ms, int cancel_fd, boo
 	return *is_cancelled ? 0 : found;
 }
 
-/* Pid of the server of this runtime directory; 0: no such server listens. */
+/* Pid of the server that listens on the socket in our runtime directory; 0: none listens there. */
 static pid_t find_listening(void)
 {
 	int dir_fd = runtime_dir_open_quietly();
@@ -754,10 +750,12 @@ static pid_t find_listening(void)
 
 bool local_is_server(const struct proc *proc)
 {
-	/* The name is known already, and most processes have another one. */
+	char entry[PATH_ENTRY_MAX];
+
+	/* Compare the name first, because it is known already, and most processes have another one. */
 	if (strcmp(proc->name, programs[0]) != 0 && strcmp(proc->name, programs[1]) != 0)
 		return false;
-	if (has_path_file(proc->pid))
+	if (has_path_file(proc->pid, entry))
 		return true;
 	/* The kernel hides the descriptors if we may execute the program of the server, but not read it. */
 	return errno == EACCES && proc->pid == find_listening();

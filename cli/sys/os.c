@@ -407,8 +407,8 @@ static size_t close_entries(const char *entries, long len, int first, int dir)
 }
 
 /*
- * Close the descriptors that /proc lists. False: it lists none. A close changes the list, so read its begin again until nothing is left
- * to close. Use only system calls: another thread may have had a lock of the C library when this process was forked.
+ * Close the descriptors from first on that /proc lists. False: it lists none. A close changes the list, so read it from its start again
+ * until nothing is left to close. Use only system calls: another thread may have had a lock of the C library when this process was forked.
  */
 static bool close_listed(int first)
 {

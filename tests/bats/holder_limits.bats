@@ -96,8 +96,7 @@ while os.path.exists("flood"):
 
 # slow_helpers: sets SLOW to a command that runs rlock so that its helpers need 0.3 s to get their name, as on a busy machine.
 slow_helpers() {
-	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
-	cat >slow.c <<-'END'
+	needs_preload slow.so <<-'END'
 		#define _GNU_SOURCE
 		#include <poll.h>
 		#include <stdarg.h>
@@ -120,7 +119,6 @@ slow_helpers() {
 			return (int)syscall(SYS_prctl, option, value, rest[0], rest[1], rest[2]);
 		}
 	END
-	"${CC:-cc}" -shared -fPIC -o slow.so slow.c || skip 'there is no C compiler'
 	SLOW=(env LD_PRELOAD="$PWD/slow.so")
 }
 

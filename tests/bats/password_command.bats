@@ -252,7 +252,7 @@ has_only_command() {
 
 @test "a helper that needs long to kill what a password command has started is reaped at the next renewal" {
 	echo 'for ((i = 0; i < 1000; i++)); do sleep 1000 & done; echo first-t0ken' >many
-	# A slow machine needs many seconds to start so many processes.
+	# After --connect-timeout rlock would give up the command, and a slow machine needs long to start so many processes.
 	in_background rlock run -t 6s --connect-timeout 60s --password-command "bash '$PWD/many'" a -- run_until_ended
 	wait_until 60 has_child "$PID" run_until_ended
 	wait_until 10 has_only_command "$PID"

@@ -10,8 +10,7 @@
 # would fire immediately, or never.)
 needs_wrong_clocks() {
 	WRONG_CLOCK=$BATS_FILE_TMPDIR/wrong-clock.so
-	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
-	[ -e "$WRONG_CLOCK" ] || "${CC:-cc}" -shared -fPIC -x c -o "$WRONG_CLOCK" - <<-'EOS' || skip 'there is no C compiler'
+	[ -e "$WRONG_CLOCK" ] || needs_preload "$WRONG_CLOCK" <<-'EOS'
 		#include <fcntl.h>
 		#include <stdlib.h>
 		#include <sys/syscall.h>

@@ -39,7 +39,7 @@
 #   file_exists FILE, file_contains FILE TEXT
 #   as_mode_allows COMMAND             executes COMMAND so that the modes of files apply, also if this user is root
 # Skips:
-#   not_under_valgrind WHAT, needs_namespaces, needs_refuse, needs_own_command_line   skip a test where it cannot run
+#   not_under_valgrind WHAT, needs_namespaces, needs_preload, needs_refuse, needs_own_command_line   skip a test where it cannot run
 # Time:
 #   wait_until SECONDS COMMAND...      polls until COMMAND succeeds; fails after SECONDS
 #   pause_for SECONDS                  waits that long, without a process
@@ -522,6 +522,12 @@ not_under_valgrind() {
 # All helpers that skip must be called outside of `run`: its subshell would only skip itself.
 needs_namespaces() {
 	unshare --fork --pid --mount-proc --kill-child true 2>/dev/null || skip 'no PID namespace with its own /proc here'
+}
+
+# needs_preload FILE: compiles the C program on standard input into a library for LD_PRELOAD; skips a test where that cannot be.
+needs_preload() {
+	[ -z "${TESTS_UNDER:-}" ] || skip "no library can be loaded before that of $TESTS_UNDER"
+	"${CC:-cc}" -shared -fPIC -x c -o "$1" - || skip 'there is no C compiler'
 }
 
 # needs_refuse: skips a test where tests/tools/refuse.c cannot intercept the system calls of rlock.
