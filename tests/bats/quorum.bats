@@ -7,6 +7,7 @@
 load ../lib/usual
 load ../lib/quorum
 load ../lib/clocks
+load ../lib/proxying
 
 # A server that has run for a shorter time than the lease does not count. So let the servers become 10 s old, and use leases of 9
 # s or less. take_servers gives tests servers from number 4 on.
@@ -231,35 +232,40 @@ is_kept() {
 	assert_equal "$has_left" yes
 }
 
-# late_at_third NUMBER: starts an rlock PID whose renewer acquires the lock with two attempts, as it has replaced another one. Both are
-# granted by the first two servers. The third server gets the NUMBER-th attempt only when both have ended.
+# late_at_third first|second: starts an rlock PID whose renewer acquires the lock with two attempts, as it has replaced another one. Both are
+# granted by the first two servers. The third server gets the one that is named only when both have ended.
 late_at_third() {
 	start_proxy_to 3
+	proxy_to 3 log requests
 	on_each hold_by_foreign_client a
 	in_background rlock run -t 9s -w 60s a -- run_until_ended
 	wait_until 20 on_each has_waiters a
 	on 3 replace_renewer
 	# Let the first attempt find the lock free on all servers.
 	stop_waiters "$PID"
-	[ "$1" = 1 ] || proxy_to 3 spare '{a}!subscribe' $(($1 - 1))
-	proxy_to 3 hold-request '{a}!subscribe' 1
+	find_other_id requests
+	case $1 in
+	first) proxy_to 3 hold-request "$ACQUIRE! undo " 1 ;;
+	second) proxy_to 3 hold-request "$OTHER_ID" 1 ;;
+	esac
 	on_each redis del a >/dev/null
 	on_each redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	continue_waiters "$PID"
 	wait_until 20 has_child "$PID" run_until_ended
+	has_no_rules 3
 	proxy_to 3 release
 }
 
 # The time limits do not grow on a busy machine, since after a lease the hold would be gone anyway.
 @test "a grant that was made again with another hold id leaves nothing of the first one on a server that gets that one late" {
-	late_at_third 1
+	late_at_third first
 	end_commands
 	ended_with 0
 	BUSY_FACTOR=1 wait_until 5 on_each no_keys
 }
 
 @test "a grant that was made again with another hold id leaves nothing of the first one on a server that gets the second one late" {
-	late_at_third 2
+	late_at_third second
 	BUSY_FACTOR=1 wait_until 5 on 3 has_hold_count a 1
 	end_commands
 	ended_with 0

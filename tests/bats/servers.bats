@@ -380,6 +380,7 @@ keeps_lock_after_late_undo() {
 # server 1 through a proxy. Sets HOLDER.
 wait_for_fair_lock_at_2() {
 	start_proxy_to 1
+	proxy_to 1 log requests
 	in_background rlock fair -u "$(urls_of 2)" a -- run_until_ended
 	HOLDER=$PID
 	wait_until 10 has_child "$PID" run_until_ended
@@ -400,27 +401,20 @@ wait_for_fair_lock_at_2() {
 	refute file_exists begun
 }
 
-# has_no_rules NUMBER: whether all faults that were ordered from the proxy of that server have happened.
-has_no_rules() {
-	proxy_to "$1" state | grep -q rules=0
-}
-
 # hold_second_attempt NUMBER...: starts the waiter PID for the lock "a". Its first attempt is granted by all servers. Its second one, with
 # another hold id, is held by the proxies of these servers. Sets RENEWER.
 hold_second_attempt() {
 	local number
 	for number; do start_proxy_to "$number"; done
+	proxy_to "$1" log requests
 	on 2 hold_by_foreign_client a
 	in_background rlock run -t 60s --connect-timeout 20s -w 60s a -- sh -c 'touch begun; exec run_until_ended'
 	wait_until 10 on 2 has_waiters a
 	on 2 replace_renewer
 	find_renewer "$PID"
-	# Stop the waiter: a probe before the release would use up the rules.
 	stop_waiters "$PID"
-	for number; do
-		proxy_to "$number" spare '{a}!subscribe' 1
-		proxy_to "$number" hold-request '{a}!subscribe' 1
-	done
+	find_other_id requests
+	for number; do proxy_to "$number" hold-request "$OTHER_ID" 1; done
 	on 2 release_by_foreign_client a
 	continue_waiters "$PID"
 	for number; do wait_until 10 has_no_rules "$number"; done
@@ -442,10 +436,9 @@ hold_second_attempt() {
 	wait_for_fair_lock_at_2
 	wait_until 10 on 2 has_queue_length a 1
 	on 2 replace_renewer
-	# A waiter of a fair lock makes an attempt every 2 s. None may come before the release, which is late on a busy machine.
 	stop_waiters "$PID"
-	proxy_to 1 spare '{a}!subscribe' 1
-	proxy_to 1 hold-request '{a}!subscribe' 1
+	find_other_id requests
+	proxy_to 1 hold-request "$OTHER_ID" 1
 	end_commands
 	ended_with 0 "$HOLDER"
 	continue_waiters "$PID"

@@ -191,14 +191,17 @@ grant_unheard() {
 
 @test "a second attempt to which a server has not replied when a signal comes is undone behind it" {
 	start_proxy
+	proxy log requests
 	hold_by_foreign_client a
 	in_background rlock run -t 60s --connect-timeout 20s a -- touch begun
 	wait_until 10 has_waiters a
 	# The next renewer makes each grant again with another hold id.
 	replace_renewer
-	proxy spare '{a}!subscribe' 1
-	proxy hold-request '{a}!subscribe' 1
+	stop_waiters "$PID"
+	find_other_id requests
+	proxy hold-request "$OTHER_ID" 1
 	release_by_foreign_client a
+	continue_waiters "$PID"
 	wait_until 10 faults_happened
 	kill "$PID"
 	ended_with 143
