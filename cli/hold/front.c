@@ -432,9 +432,16 @@ static int report_end_without_job(const struct front *front)
 
 	if (lease_is_waiting(lease) && front->killed_by == SIGKILL &&
 	    rlock_now_ms() >= lease->wait_end_ms) {
+		(void)duration_print(lease->opts->wait_ms, waited);
+		/* Without a "busy" reply the lock may be free: do not let the call end like one whose lock another owner holds. */
+		if (lease->since_us <= 0) {
+			message_error_of_lock(
+				"no answer from a server in %s: the renewer was killed, or did not run",
+				waited);
+			return EXIT_UNREACHABLE;
+		}
 		message_info("%s: timed out after %s: the renewer was killed, or did not run",
-			     names_show_one(lease->opts, 0, name),
-			     duration_print(lease->opts->wait_ms, waited));
+			     names_show_one(lease->opts, 0, name), waited);
 		return lease->opts->conflict_exit_code;
 	}
 	if (front->hung > 0) {

@@ -30,11 +30,13 @@ release_each() {
 
 @test "a wait during which the server stops answering ends with 69, even with -q -E 0, as the holder is not known" {
 	local verb
-	local -a pids=()
+	local -a pids=() real_time=()
+	# rlock kills a renewer that gets no processor for a second at the end of the wait.
+	! chrt --rr 1 true 2>/dev/null || real_time=(chrt --rr 1)
 	hold_each
 	for verb in run fair 'sem --permits 1'; do
 		# shellcheck disable=SC2086
-		in_background sh -c 'stderr=$1; shift; exec rlock "$@" 2>"$stderr"' sh "stderr-${verb%% *}" \
+		in_background "${real_time[@]}" sh -c 'stderr=$1; shift; exec rlock "$@" 2>"$stderr"' sh "stderr-${verb%% *}" \
 			$verb -q -E 0 -w 9s "${verb%% *}" -- touch ran
 		pids+=("$PID")
 	done
@@ -49,6 +51,17 @@ release_each() {
 	for verb in run fair sem; do
 		assert_regex "$(cat "stderr-$verb")" "^rlock: $verb: no answer from unix:[^ ]* in time\$"
 	done
+	refute file_exists ran
+}
+
+@test "a wait in which no server has answered ends with 69, even with -q -E 0, also when its renewer does not run at its end" {
+	kill -STOP "$SERVER_PID"
+	record_stderr rlock run -q -E 0 -w 2s a -- touch ran
+	find_renewer "$PID"
+	kill -STOP "$RENEWER"
+	ended_with 69
+	kill -CONT "$SERVER_PID"
+	stderr_is_one_line '^rlock: a: no answer from a server in 2s: the renewer was killed, or did not run$'
 	refute file_exists ran
 }
 
