@@ -215,7 +215,7 @@ left_running() {
 	[ -n "$pids" ] && ps -o pid=,stat=,wchan=,etime=,args= -p "$pids"
 }
 
-end=$((SECONDS + 10))
+end=$((SECONDS + 30))
 while left=$(left_running) && [ "$SECONDS" -lt "$end" ]; do read -rt 0.2 <> <(:) || :; done
 while read -r pid line; do
 	echo "left running by a test: $line" >>"$work/failures"

@@ -226,8 +226,8 @@ site_config() {
 @test "check prints where each option comes from, and warns that without a server each machine locks on its own" {
 	site_config '# of the site' "url = $RLOCK_URL" '' 'wait = 5s'
 	unset RLOCK_URL
-	run -0 rlock check -t 20s
-	finds ok ttl '20s, from the command line$'
+	run -0 rlock check -t 50s
+	finds ok ttl '50s, from the command line$'
 	finds ok url "unix://.*, from $XDG_CONFIG_HOME/rlock.conf:2\$"
 	finds ok wait "5s, from $XDG_CONFIG_HOME/rlock.conf:4, for other verbs\$"
 	finds ok config "$XDG_CONFIG_HOME/rlock.conf, the default\$"

@@ -52,10 +52,10 @@ holds_escapers() {
 		wait_until 5 no_rlock_runs
 		[ "$victim" = PID ] || ended_with "$status"
 	done <<-END
-		124|none|${ESCAPERS[*]}|--max-run 6s
-		124|RENEWER|${ESCAPERS[*]}|--max-run 6s
-		124|PID|hopper hopper hopper hopper|--max-run 6s
-		124|PID|${ESCAPERS[*]}|--lease 9s
+		124|none|${ESCAPERS[*]}|--max-run 12s
+		124|RENEWER|${ESCAPERS[*]}|--max-run 12s
+		124|PID|hopper hopper hopper hopper|--max-run 12s
+		124|PID|${ESCAPERS[*]}|--lease 15s
 		143|none|${ESCAPERS[*]}|
 		130|none|session bare|
 		131|none|session bare|

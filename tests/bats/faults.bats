@@ -170,7 +170,7 @@ lose_while_logging() {
 	end_commands
 	ended_with 76
 	refute grep -q TERM signals
-	lose_while_logging --on-lost ignore -q --max-run 12s --grace 2s
+	lose_while_logging --on-lost ignore -q --max-run 12s --grace 5s
 	stays_true_for 1 has_line_count signals 1
 	# The command ignores SIGTERM, so it must be killed after --max-run, also although the lock is lost. It logs SIGTERM before.
 	ended_with 76
@@ -191,7 +191,7 @@ owner_has_nothing() {
 	takes_less_than 4 run -69 rlock run a -- touch ran
 	assert_one_line "$BATS_TEST_TMPDIR/server/redis.sock"
 	start=$(now_ms)
-	takes_less_than 10 run -69 rlock run -w 1s a -- touch ran
+	takes_less_than 20 run_timed_out 69 rlock run -w 1s a -- touch ran
 	(($(now_ms) - start >= 900))
 	[ ! -e ran ]
 	in_background rlock run -w 10s a -- touch ran
@@ -214,10 +214,10 @@ owner_has_nothing() {
 	ended_with 0
 	rm ran
 	# At the end of its wait time the waiter asks the server once more who holds the lock.
-	hold_in_background b -t 9s
-	wait_for_lock b -w 5s
+	hold_in_background b -t 30s
+	wait_for_lock b -w 10s
 	freeze
-	takes_less_than 12 ended_with 69
+	takes_less_than 17 ended_with 69
 	stderr_is_one_line '^rlock: b: '
 	[ ! -e ran ]
 }
@@ -273,8 +273,8 @@ owner_has_nothing() {
 
 @test "a release that cannot be delivered is a warning, and rlock keeps the command's status" {
 	start_own_server
-	record_stderr rlock run -t 6s a -- sh -c 'run_until_ended; exit 7'
-	wait_until 5 is_held a
+	record_stderr rlock run -t 6s a -- sh -c ': >runs; run_until_ended; exit 7'
+	wait_until 5 file_exists runs
 	freeze
 	end_commands
 	takes_less_than 9 ended_with 7
@@ -389,11 +389,12 @@ break_with_lost_reply() {
 		proxy $fault
 		run_counted -w 10s
 	done
-	# rlock must repeat the request also with -n.
+	# rlock must repeat the request also with -n. The first request only asks whether the lock is busy.
+	proxy spare "$ACQUIRE"
 	proxy drop-reply "$ACQUIRE"
 	run_counted -n
 	proxy drop-reply "$ACQUIRE" 1000
-	run -69 rlock run -w 300ms -t 1s a -- touch ran
+	run_timed_out 69 rlock run -w 300ms -t 1s a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
 	[ ! -e ran ]
 	wait_until 5 no_keys
@@ -401,11 +402,18 @@ break_with_lost_reply() {
 
 @test "when the reply to a retry is lost, the request is repeated even after the end of the wait, as for a first attempt" {
 	start_realtime_proxy
+	local try
 	rlock lock --owner ci --lease 60s a
-	proxy spare "$ACQUIRE"
-	proxy cut-before subscribe
-	proxy drop-reply "$ACQUIRE" 2
-	run -75 rlock run -w 100ms a -- touch ran
+	# The lost replies are asked for within a second, in which rlock may get no processor on a busy machine.
+	for try in {1..5}; do
+		proxy pass
+		proxy spare "$ACQUIRE"
+		proxy cut-before subscribe
+		proxy drop-reply "$ACQUIRE" 2
+		run rlock run -w 100ms a -- touch ran
+		[[ $status = 69 || $output = *'was killed, or did not run'* ]] || break
+	done
+	assert_equal "$status" 75
 	assert_one_line '^rlock: a: timed out after 100ms: held by '
 }
 
@@ -497,7 +505,7 @@ break_with_lost_reply() {
 	local verb request holder held_ms
 	for verb in run wlock; do
 		rm -f ran end-commands
-		in_background rlock $verb --ttl 10m --at-least 5s a -- run_until_ended
+		in_background rlock $verb --ttl 10m --at-least 10s a -- run_until_ended
 		holder=$PID
 		wait_until 5 has_child "$holder" run_until_ended
 		held_ms=$(now_ms)
@@ -511,7 +519,7 @@ break_with_lost_reply() {
 		# The argument after the hold id is how long a release keeps the lock, in ms.
 		mapfile -t request < <(last_request 'string.match(request[5 + request[3]] or "", "^[1-9]%d*$")')
 		refute file_exists ran
-		wait_until 6 eval '(($(now_ms) - held_ms >= 5100))'
+		wait_until 11 eval '(($(now_ms) - held_ms >= 10100))'
 		redis "${request[@]}" >/dev/null
 		wait_until 10 file_exists ran
 		wait_until 5 no_keys
@@ -804,7 +812,12 @@ while True:
 	wait_until 10 eval 'redis ping 2>&1 | grep -q BUSY'
 	run -69 rlock run -n a -- touch ran
 	assert_one_line '^rlock: a: denied by the server: a script keeps it busy; see its SLOWLOG; give --wait: BUSY '
-	run -69 rlock run -w 500ms a -- touch ran
+	# The server may be late on a busy machine, and then the message is another one.
+	local try
+	for try in {1..5}; do
+		run_timed_out 69 rlock run -w 500ms a -- touch ran
+		[[ $output != *BUSY* ]] || break
+	done
 	assert_one_line '^rlock: a: .*a script keeps it busy; see its SLOWLOG: BUSY '
 	run -69 rlock status a
 	refute_output --partial 'give --wait'

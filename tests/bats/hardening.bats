@@ -79,17 +79,17 @@ is_distrusted_when() {
 @test "other files at the paths of the private server are replaced or refused, and no call blocks on them" {
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	mkfifo "$RLOCK_RUNTIME_DIR/local.pid"
-	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
+	run -71 timeout -k 1 60 rlock run -u local: --connect-timeout 30s a -- echo ok
 	assert_one_line '^rlock: local: cannot start '
 	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	echo treasure >treasure
 	ln -s "$PWD/treasure" "$RLOCK_RUNTIME_DIR/local.pid"
-	run -71 timeout -k 1 20 rlock run -u local: a -- echo ok
+	run -71 timeout -k 1 60 rlock run -u local: --connect-timeout 30s a -- echo ok
 	assert_one_line '^rlock: local: cannot lock '
 	assert_equal "$(cat treasure)" treasure
 	rm "$RLOCK_RUNTIME_DIR/local.pid"
 	ln -s nowhere "$RLOCK_RUNTIME_DIR/local.sock"
-	run -0 timeout -k 1 20 rlock run -u local: a -- echo ok
+	run -0 timeout -k 1 60 rlock run -u local: --connect-timeout 30s a -- echo ok
 	assert_output ok
 }
 
@@ -105,11 +105,11 @@ is_distrusted_when() {
 	wait_until 5 ask_redis "$other/sock" ping
 	mkdir -m 700 "$RLOCK_RUNTIME_DIR"
 	ln -s "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
-	run -71 rlock run -u local: a -- true
+	run -71 rlock run -u local: --connect-timeout 30s a -- true
 	assert_one_line '^rlock: local: cannot connect to '
 	# A renewer whose private server has ended must not connect to the other user's server, either.
 	rm "$RLOCK_RUNTIME_DIR/local.sock"
-	in_background rlock run -u local: -t 9s a -- sleep 60
+	in_background rlock run -u local: --connect-timeout 30s -t 9s a -- sleep 60
 	wait_until 10 has_child "$PID" sleep
 	ln -sf "$other/sock" "$RLOCK_RUNTIME_DIR/local.sock"
 	ask_redis "$other/sock" config resetstat

@@ -70,6 +70,8 @@ status_is() {
 	start_holder r1 fair a
 	queue_fair_contender r2 a
 	status_is '[(w["process"]["pid"], w["process"]["here"], w["dead"]) for w in lock["queue"]]' "[(${PIDS[r2]}, True, False)]" a
+	# queue_contender waits for one subscription more than there are.
+	wait_until 5 has_subscribers 1
 	start_holder r3 read b
 	queue_contender w write b
 	status_is 'lock["next_writer"]["process"]["pid"]' "${PIDS[w]}" b

@@ -300,12 +300,11 @@ is_replaced_or_over() {
 	for ((tries = 3; tries > 0; tries--)); do
 		find_renewer "$PID"
 		kill -s STOP "$SERVER_PID"
-		gone 13000 "$RENEWER" >/dev/null || break
+		! gone 13000 "$RENEWER" >/dev/null || tries=0
 		kill -s CONT "$SERVER_PID"
+		! stays_true_for 1 is_running "$RENEWER" || [ "$tries" = 0 ] || break
 	done
 	assert [ "$tries" -gt 0 ]
-	kill -s CONT "$SERVER_PID"
-	stays_true_for 1 is_running "$RENEWER"
 	end_commands
 	ended_with 0 "$holder"
 	ended_with 0

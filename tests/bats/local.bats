@@ -78,7 +78,7 @@ no_local_server() {
 		printf 0 >number
 		BACKGROUND=()
 		for _ in {1..10}; do
-			in_background rlock run -u local: a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
+			in_background rlock run -u local: --connect-timeout 30s a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
 		done
 		all_ended_with 0
 		assert_equal "$(<number)" 10
@@ -96,7 +96,7 @@ no_local_server() {
 		# Before it closes the socket, the kernel releases the memory of the server: let that take some time.
 		ask_redis "$LOCAL" eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 filler $((1 << 27)) >/dev/null
 		kill -KILL "$SERVER"
-		for _ in 1 2 3; do in_background rlock run -u local: a -- true; done
+		for _ in 1 2 3; do in_background rlock run -u local: --connect-timeout 30s a -- true; done
 		all_ended_with 0
 	done
 }

@@ -86,7 +86,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 }
 
 @test "renew renews once, also the hold of rlock run, and prints the TTL" {
-	local renews='$REDIS pexpire a 5000 >/dev/null; rlock renew a; $REDIS pttl a' how
+	local renews='$REDIS pexpire a 15000 >/dev/null; rlock renew a; $REDIS pttl a' how
 	for how in "rlock lock --pid \$\$ a; $renews; exec rlock unlock a" "rlock run a -- sh -c '$renews'"; do
 		run -0 bash -c "$how"
 		assert_output --regexp $'^(30s|2[5-9](\.[0-9]+)?s)\n(2[0-9]{4}|30000)$'
@@ -232,7 +232,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	run -0 sh -c 'rlock lock --owner job-1 --lease 1m a b; rlock unlock --owner job-2 a 2>/dev/null || exit 0'
 	assert_output ''
 	no_rlock_runs
-	redis pexpire a 5000 >/dev/null
+	redis pexpire a 15000 >/dev/null
 	run -0 sh -c 'rlock renew --owner job-1 --lease 1h a b; exit'
 	assert_output --regexp '^(1h00m|59m5[0-9]s)'
 	ttl_is_above a 3500000
@@ -307,7 +307,7 @@ BY_RUN="rlock: a: held by 'rlock run', which releases it when its command ends"
 	run -0 rlock unlock --owner "$id" a
 	has_hold_count a 1
 	ttl_is_above a 3000000
-	run -75 rlock run -w 1s a -- true
+	run_timed_out 75 rlock run -w 1s a -- true
 	[[ $output =~ \(([^\)]*)\)\ for ]]
 	run -0 rlock unlock --force --holder "${BASH_REMATCH[1]}" a
 	no_keys

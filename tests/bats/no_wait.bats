@@ -115,7 +115,8 @@ start_without_answer() {
 
 @test "with -n the password command runs once" {
 	redis acl setuser ci on '>t0ken' '~*' '&*' '+@all' >/dev/null
-	run -0 rlock run -u "redis://ci@127.0.0.1:$PORT" --password-command "echo call >>$PWD/calls; echo t0ken" -n a -- true
+	run -0 rlock run -u "redis://ci@127.0.0.1:$PORT" --connect-timeout 1m \
+		--password-command "echo call >>$PWD/calls; echo t0ken" -n a -- true
 	run -0 grep -c call calls
 	assert_output 1
 }

@@ -39,16 +39,16 @@ load ../lib/proxying
 
 @test "a signal during a renewal interrupts neither the renewal nor the connection" {
 	local first
-	start_proxy
+	start_realtime_proxy
 	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 36s
 	wait_until 5 file_has_line signals ready
 	first=$(clients)
 	# The lease is long, since an attempt to renew is limited to a ninth of it, and the following steps must fit into that
 	# time.
 	proxy hold-reply "$RENEW"
-	wait_until 25 eval 'proxy state | grep -q held=1'
+	wait_until 25 eval '[[ $(proxy state) = *held=1* ]]'
 	kill -s WINCH "$PID"
-	wait_until 5 file_has_line signals WINCH
+	wait_until 5 file_contains signals WINCH
 	proxy release
 	wait_until 5 ttl_is_above a 30000
 	assert_equal "$(clients)" "$first"

@@ -43,7 +43,7 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 	local verb key
 	while read -r verb key; do
 		run -0 rlock "$verb" --owner job --lease 1m a b c
-		redis pexpire c 5000 >/dev/null
+		redis pexpire c 15000 >/dev/null
 		redis set "$key" text >/dev/null
 		run -76 rlock renew --owner job --lease 1m a b c
 		assert_line --regexp "^rlock: b: .*$OVERWRITTEN\$"

@@ -207,7 +207,8 @@ shows_no_secret() {
 	make_user
 	in_background rlock run -u "redis://ci:$SECRET@$PLACE" a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
-	shows_no_secret "$(renewer_of "$PID")"
+	find_renewer "$PID"
+	shows_no_secret "$RENEWER"
 	# The rest of the command line must be unchanged.
 	shows_no_secret "$PID"
 	assert_output --regexp "rlock run -u redis://ci:\*+@$PLACE a -- run_until_ended"
@@ -306,8 +307,9 @@ shows_no_secret() {
 	in_background "${as[@]}" "$(command -v rlock)" run -u "redis://ci:$SECRET@$PLACE" secret -- sleep 60
 	wait_until 5 has_child "$PID" sleep
 	assert_equal "$(stat -c %u "/proc/$PID/auxv")" 0
-	assert_equal "$(stat -c %u "/proc/$(renewer_of "$PID")/auxv")" 0
+	find_renewer "$PID"
+	assert_equal "$(stat -c %u "/proc/$RENEWER/auxv")" 0
 	refute [ "$(stat -c %u "/proc/$(command_of "$PID")/auxv")" = 0 ]
-	pkill -P "$(renewer_of "$PID")" -x sleep
+	pkill -P "$RENEWER" -x sleep
 	wait "$PID" || :
 }

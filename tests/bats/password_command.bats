@@ -131,7 +131,7 @@ has_only_command() {
 
 @test "a password command that hangs is killed with its children at --connect-timeout, and when a signal ends rlock" {
 	local signal status
-	run -78 rlock run --connect-timeout 300ms \
+	run -78 rlock run --connect-timeout 2s \
 		--password-command "exec 2>/dev/null; setsid sleep $NAP & sleep $NAP | cat" a -- touch ran
 	assert_output --regexp '^rlock: a: no password for .* in time; the password is from --password-command$'
 	wait_until 5 has_hanging 0
@@ -152,7 +152,7 @@ has_only_command() {
 		'ls /proc/self/fd | paste -sd " "' 'test -t 2 && echo terminal' \
 		'sed -n "s/^Sig\(Blk\|Ign\):\t//p" /proc/self/status' ':'
 	MINE=caller run -78 env RLOCK_HELD="$(printf 'redis:%%2F%%2Fh/plain/x/o:1/%032d/9' 0)" \
-		rlock run --password-command "$COMMAND" a -- touch ran
+		rlock run --connect-timeout 1m --password-command "$COMMAND" a -- touch ran
 	run -0 cat seen
 	assert_line --index 0 /
 	assert_line --index 1 caller
@@ -201,18 +201,18 @@ has_only_command() {
 @test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
 	# The program "maybe" records each call, and fails while the file "away" exists. The server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 18s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
+	in_background sh -c 'exec rlock run -t 36s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
-	wait_until 20 has_calls 2
+	wait_until 30 has_calls 2
 	echo expired >token-now
 	rm away
 	wait_until 10 has_calls 4
 	# No renewal can succeed yet.
-	redis pexpire a 14000 >/dev/null
+	redis pexpire a 30000 >/dev/null
 	rotate second-t0ken
-	wait_until 10 ttl_is_above a 14000
+	wait_until 20 ttl_is_above a 30000
 	wait_until 5 has_only_command "$PID"
 	: >away
 	close_connections
@@ -222,9 +222,9 @@ has_only_command() {
 }
 
 @test "renewals and release of a lock without a command use the current password, also with a relative path" {
-	run -0 rlock lock -t 9s --password-file token-now --pid $$ a
+	run -0 rlock lock -t 18s --password-file token-now --pid $$ a
 	rotate second-t0ken
-	is_renewed_by_another 9000
+	is_renewed_by_another 18000
 	rotate third-t0ken
 	close_connections
 	run -0 rlock unlock --password-file token-now --pid $$ a
@@ -232,17 +232,17 @@ has_only_command() {
 }
 
 @test "a password file that is missing, empty or untrusted leaves the last password in use" {
-	hold_in_background a -t 6s --password-file token-now
+	hold_in_background a -t 12s --password-file token-now
 	rm token-now
-	is_renewed_by_another 6000
+	is_renewed_by_another 12000
 	: >token-now
-	is_renewed_by_another 6000
+	is_renewed_by_another 12000
 	echo wr0ng-t0ken >token-now
 	chmod 622 token-now
-	is_renewed_by_another 6000
+	is_renewed_by_another 12000
 	rm token-now
 	mkfifo token-now
-	is_renewed_by_another 6000
+	is_renewed_by_another 12000
 	# The helper that has read the file must have ended.
 	wait_until 5 has_only_command "$PID"
 	end_commands
@@ -253,8 +253,8 @@ has_only_command() {
 @test "a helper that needs long to kill what a password command has started is reaped at the next renewal" {
 	echo 'for ((i = 0; i < 1000; i++)); do sleep 1000 & done; echo first-t0ken' >many
 	# After --connect-timeout rlock would give up the command, and a slow machine needs long to start so many processes.
-	in_background rlock run -t 6s --connect-timeout 60s --password-command "bash '$PWD/many'" a -- run_until_ended
-	wait_until 60 has_child "$PID" run_until_ended
+	in_background rlock run -t 6s --connect-timeout 5m --password-command "bash '$PWD/many'" a -- run_until_ended
+	wait_until 100 has_child "$PID" run_until_ended
 	wait_until 10 has_only_command "$PID"
 }
 

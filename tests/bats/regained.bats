@@ -114,7 +114,7 @@ renew_on() {
 		assert_equal "$(record_on "$number" a)" "$record"
 	done
 	run -0 rlock unlock "${MAJORITY[@]}" --owner ci a
-	on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "rlock renew acquires the fixed lease of a process again on each server that has lost it, with its note" {
@@ -122,30 +122,30 @@ renew_on() {
 	run -0 bash -c '
 		rlock lock "$@" --pid $$ --lease 9s --note "nightly: 5 %" a || exit
 		for number in 1 2 3; do
-			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" flushall >/dev/null
+			ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" flushall >/dev/null
 			for try in 1 2 3 4 5; do
 				rlock renew "$@" --pid $$ a >/dev/null || exit
-				[ "$(redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a)" = 0 ] || break
+				[ "$(ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" exists a)" = 0 ] || break
 			done
 			redis-cli -s "$BATS_FILE_TMPDIR/$number/server/redis.sock" --raw hvals "rlock_holds:{a}" | cut -d " " -f 5-
 		done
 		rlock unlock "$@" --pid $$ a' bash "${MAJORITY[@]}"
 	assert_equal "$(sort -u <<<"$output" | grep -cE "^process\.plain\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly: 5 %$")" 1
 	assert_equal "${#lines[@]}" 3
-	on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "rlock renew in a command with a fixed lease acquires its lock again on a server that has lost it, with its note" {
 	# shellcheck disable=SC2016
-	run -0 rlock run "${MAJORITY[@]}" --lease 9s --note nightly a -- bash -c '
-		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" flushall >/dev/null
+	run -0 rlock run "${MAJORITY[@]}" --lease 9s --grace 100ms --note nightly a -- bash -c '
+		ask_redis "$BATS_FILE_TMPDIR/2/server/redis.sock" flushall >/dev/null
 		for try in 1 2 3 4 5; do
 			rlock renew "$@" a >/dev/null || exit
-			[ "$(redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" exists a)" = 0 ] || break
+			[ "$(ask_redis "$BATS_FILE_TMPDIR/2/server/redis.sock" exists a)" = 0 ] || break
 		done
 		redis-cli -s "$BATS_FILE_TMPDIR/2/server/redis.sock" --raw hvals "rlock_holds:{a}"' bash "${MAJORITY[@]}"
 	assert_output --regexp ' command\.plain\.1\.[0-9a-f]{16}(\.[0-9]+){3}- nightly$'
-	on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 # ---- acquired again although callers wait ----
@@ -218,7 +218,7 @@ has_waiting() {
 	# Each hold must have been restored only once, so that one release removes it.
 	end_commands
 	ended_with 0
-	on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a nested call that begins after a server lost the lock holds it there next to the outer call, which acquires it again" {
@@ -233,7 +233,7 @@ has_waiting() {
 	wait_until 10 has_field 3 a "$field" 2
 	end_commands
 	ended_with 0
-	on_each no_keys
+	wait_until 5 on_each no_keys
 }
 
 @test "a write lock and a read lock inside it are both acquired again on a server that lost them, whichever is renewed first" {
@@ -250,6 +250,6 @@ has_waiting() {
 		same_reply_on_all hkeys a
 		end_commands
 		ended_with 0
-		on_each no_keys
+		wait_until 5 on_each no_keys
 	done
 }

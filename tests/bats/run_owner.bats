@@ -93,7 +93,7 @@ count_of_ci() {
 @test "after run --owner and its renewer were killed ID holds the lock as before, and unlock --owner releases it" {
 	local verb
 	for verb in $KINDS; do
-		rlock "$(lock_verb "$verb")" --owner ci --lease 1m "$verb"
+		rlock "$(lock_verb "$verb")" --owner ci --lease 5m "$verb"
 		in_background rlock "$verb" --owner ci -t 5s "$verb" -- run_until_ended
 		wait_until 5 has_child "$PID" run_until_ended
 		kill_whole "$PID"

@@ -11,14 +11,14 @@ load ../lib/proxying
 @test "a second caller with -n exits silently with 75, or with the code of -E" {
 	run -3 rlock run -n -E 0 a -- sh -c 'exit 3'
 	hold_in_background a
-	for options in -n '--wait 0' '-w 0ms' '-q -w 50ms'; do
+	for options in -n '--wait 0' '-w 0ms' '-q -w 1s'; do
 		# shellcheck disable=SC2086
 		run -75 rlock run $options a -- true
 		assert_output ''
 	done
 	run -0 rlock run -n -E 0 a -- false
-	run -255 rlock run --conflict-exit-code 255 -w 50ms a -- true
-	assert_one_line '^rlock: a: timed out after 50ms'
+	run -255 rlock run --conflict-exit-code 255 -w 1s a -- true
+	assert_one_line '^rlock: a: timed out after 1s'
 }
 
 # requests: as server_commands, but without the probes of a subscription, which a waiter sends every few seconds. To count those between
@@ -154,7 +154,7 @@ note_is() {
 	wait_until 5 has_waiters a 1
 	in_background env TERM=xterm script -qfec 'rlock run a -- echo done' shown </dev/null >/dev/null
 	in_background env CI=true rlock run a -- true 2>log
-	wait_until 20 grep -qE 'first, held for [2-9]s' shown
+	wait_until 20 grep -qE 'first, held for ([2-9]|[1-9][0-9]+)s' shown
 	wait_until 20 grep -q 'waiting for the first' log
 	: >out-first
 	wait_until 20 grep -q 'waiting for the second' shown

@@ -27,9 +27,16 @@ queue_dead_waiters() {
 }
 
 @test "a call with -n removes 20,000 dead waiters in slices" {
-	queue_dead_waiters 20000
-	redis config resetstat >/dev/null
-	run -0 rlock fair -n a -- true
+	local try
+	# A call that gets no processor for 3 s takes the server for one that has stalled, and removes no more waiters.
+	for try in 1 2; do
+		queue_dead_waiters 20000
+		redis config resetstat >/dev/null
+		run rlock fair -n a -- true
+		[ "$status" = 75 ] && [ "$try" = 1 ] || break
+		redis flushall >/dev/null
+	done
+	assert_equal "$status" 0
 	assert_output ''
 	assert_between 20 "$(calls_of evalsha)" 30
 	# About five commands for each waiter are allowed, and no command that reads all waiters.

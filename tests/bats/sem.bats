@@ -79,17 +79,17 @@ load ../lib/inspecting
 }
 
 @test "a dead holder's permit is free again when its lease ends, or, for Java's permit, 5 s after its deadline" {
-	start_holder h sem --permits 2 -t 12s a
+	start_holder h sem --permits 2 -t 20s a
 	kill_contender h
-	# Add a permit of Redisson's whose deadline is now. It must be kept for 5 s more, since the clock of Redisson's client may
+	# Add a permit of Redisson's whose deadline is in 2 s. It must be kept for 5 s more, since the clock of Redisson's client may
 	# be behind.
 	redis eval '
 		redis.call("decrby", KEYS[1], 1)
-		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' "$(server_ms)" >/dev/null
+		redis.call("zadd", KEYS[2], ARGV[1], "0123456789abcdef")' 2 a '{a}:timeout' $(($(server_ms) + 2000)) >/dev/null
 	run -75 rlock sem -n --permits 2 a -- true
 	run -0 rlock sem -w 30s --permits 2 a -- true
 	has_free_permits a 1
-	run -0 rlock sem -w 20s --permits 2 --take 2 a -- true
+	run -0 rlock sem -w 40s --permits 2 --take 2 a -- true
 	has_all_permits a 2
 }
 
@@ -265,7 +265,7 @@ gets() {
 }
 
 @test "a release without the right to increment the counter changes nothing, and the permits are free when the lease ends" {
-	rlock sem --permits 3 --take 2 --owner job --lease 6s a
+	rlock sem --permits 3 --take 2 --owner job --lease 12s a
 	redis acl setuser default -incrby >/dev/null
 	run rlock unlock --owner job a
 	redis acl setuser default +incrby >/dev/null
@@ -273,7 +273,7 @@ gets() {
 	assert_one_line '^rlock: a: .*it needs the ACL rule \+incrby'
 	has_held_permits a 2
 	has_free_permits a 1
-	run -0 rlock sem -w 20s --permits 3 --take 3 a -- true
+	run -0 rlock sem -w 40s --permits 3 --take 3 a -- true
 	has_all_permits a 3
 }
 

@@ -26,7 +26,7 @@ with_descriptors() {
 		done
 		# Switch off the leak sanitizer, which needs descriptors itself.
 		export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
-		exec timeout -s KILL 10 prlimit --nofile="$1:" "${@:2}" 2>stderr
+		exec timeout -s KILL 30 prlimit --nofile="$1:" "${@:2}" 2>stderr
 	) || STATUS=$?
 	[ "$STATUS" != 71 ] || [ -n "$TESTS_UNDER" ] || stderr_is_one_line '^rlock: .+: Too many open files$'
 }
@@ -60,7 +60,7 @@ with_descriptors() {
 refused() {
 	rm -f refused
 	echo "${*:2}" >&2
-	run "-$1" timeout -s KILL 10 refuse refused "${@:2}" 3>&-
+	run "-$1" timeout -s KILL 30 refuse refused "${@:2}" 3>&-
 	[ -s refused ]
 }
 
@@ -79,7 +79,7 @@ refused() {
 	while
 		rm -f refused
 		before=$(cat "$RLOCK_RUNTIME_DIR"/hold-*)
-		run timeout -s KILL 10 refuse refused rlock openat EIO $((number += 1)) rlock renew --pid $$ a 3>&-
+		run timeout -s KILL 30 refuse refused rlock openat EIO $((number += 1)) rlock renew --pid $$ a 3>&-
 		[ -s refused ]
 	do
 		[[ $status = 0 || $status = 71 ]]

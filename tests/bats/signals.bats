@@ -117,7 +117,7 @@ find_foreign() {
 	stderr_is_one_line "^rlock: a: may not pass signal 15 on to $may_not run rlock as that user\$"
 	no_keys
 	# --max-run must be long enough for setpriv to change the user, also on a busy machine.
-	runs_foreign -t 9s --max-run 4s
+	runs_foreign -t 9s --max-run 8s
 	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
 	await_renewal a 9000
 	kill -s KILL "$FOREIGN"
@@ -240,9 +240,9 @@ keys_are() {
 	[ "$(redis --raw keys '*' | LC_ALL=C sort | paste -sd ' ')" = "$*" ]
 }
 
-# has_no_answer_yet PID: whether the process waits for a reply: it has a socket beside that to its rlock, and sleeps.
+# has_no_answer_yet PID: whether the process waits for a reply: it has a socket beside the two ends of that to its rlock, and sleeps.
 has_no_answer_yet() {
-	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 1 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
+	[ "$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)" -gt 2 ] && grep -qs '^State:[[:space:]]*S' "/proc/$1/status"
 }
 
 # ---- while a lock without a command is acquired ----

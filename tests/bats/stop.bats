@@ -91,7 +91,7 @@ none_held() {
 }
 
 @test "when the renewer was killed after the request, rlock itself terminates the command and all leftover processes" {
-	in_background rlock run -t 15s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
+	in_background rlock run -t 30s --wait-all a -- sh -c 'run_until_ended & echo $! >leftover'
 	wait_until 10 test -s leftover
 	wait_until 5 has_no_child "$PID" sh
 	# Stop rlock too, so that it does not replace the stopped renewer before it is killed.
@@ -117,8 +117,8 @@ none_held() {
 	end_commands
 	ended_with 0
 	no_keys
-	in_background sh -c 'trap "" TERM; rlock lock -t 6s --on-lost kill --grace 200ms --pid $$ b; while :; do sleep 0.1; done'
-	wait_until 10 is_held b
+	in_background sh -c 'trap "" TERM; rlock lock -t 6s --on-lost kill --grace 200ms --pid $$ b && touch held-b; while :; do sleep 0.1; done'
+	wait_until 10 file_exists held-b
 	run -0 rlock stop b
 	ended_with 137
 }

@@ -114,7 +114,7 @@ killed_at() {
 	needs_refuse
 	# The next renewer is forked only after 200 ms, so a deadline of the killed one has passed. Try again if a busy machine let the new
 	# deadline pass before the command began.
-	for _ in {1..10}; do
+	for _ in {1..40}; do
 		run timeout -s KILL 30 refuse at rlock-renewer clone,clone3 KILL 1 rlock run -t 10s --max-run 150ms a -- touch ran
 		assert [ -s at ]
 		assert [ "$status" != 75 ]

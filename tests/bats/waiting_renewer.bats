@@ -5,6 +5,7 @@
 load ../lib/usual
 load ../lib/hold_processes
 load ../lib/proxying
+load ../lib/contenders
 
 # wait_behind VERB [OPTION...]: lets another owner hold "a" until release_other, and starts an rlock that waits for it, with
 # standard error in the file "stderr". Sets PID and RENEWER.
@@ -39,16 +40,22 @@ no_command_runs() {
 # ---- the renewer killed ----
 
 @test "a waiter whose renewer was killed starts another one with the same hold id and position, which acquires, renews and releases" {
-	local verb before first
+	local verb before first renewer subscribed
 	for verb in run fair; do
 		rm -f command-pid end-commands
 		wait_behind "$verb" -t 9s
-		first=$PID
+		first=$PID renewer=$RENEWER
 		in_background rlock "$verb" a -- true
 		wait_until 5 waits_in_queue 2
+		wait_until 5 has_subscribers 2
+		# Other waiters rightly remove one that has not subscribed again after 2 s.
+		stop_waiters "$PID"
 		before=$(waiting_ids)
-		kill -s KILL "$RENEWER"
-		wait_until 5 has_other_renewer "$first" "$RENEWER"
+		subscribed=$(calls_of subscribe)
+		kill -s KILL "$renewer"
+		wait_until 5 has_other_renewer "$first" "$renewer"
+		wait_until 10 has_subscribed_again "$subscribed"
+		continue_waiters "$PID"
 		stays_true_for 0.5 eval '[ "$(waiting_ids)" = "$before" ]'
 		release_other
 		PID=$first find_hold_processes
@@ -85,7 +92,7 @@ waiting_ids() {
 grant_unheard() {
 	local direct=$RLOCK_URL
 	rlock lock --owner other -l 60s a
-	start_proxy
+	start_realtime_proxy
 	record_stderr rlock run -t 60s a -- sh -c "$1"
 	RLOCK_URL=$direct
 	wait_until 5 has_waiters a
@@ -197,6 +204,10 @@ grant_unheard() {
 	wait_until 10 has_waiters a
 	# The next renewer makes each grant again with another hold id.
 	replace_renewer
+	# rlock kills a renewer that gets no processor for a second, and then nothing is sent behind the attempt.
+	find_renewer "$PID"
+	run_in_real_time "$PID"
+	run_in_real_time "$RENEWER"
 	stop_waiters "$PID"
 	find_other_id requests
 	proxy hold-request "$OTHER_ID" 1
@@ -247,7 +258,7 @@ grant_unheard() {
 @test "a lock that is lost again while rlock is stopped starts no command, also with --on-lost ignore, and ends with 75 and one line" {
 	local option
 	for option in kill ignore; do
-		wait_behind run -t 6s --on-lost "$option"
+		wait_behind run -t 9s --on-lost "$option"
 		kill -s STOP "$PID"
 		wait_until 5 is_stopped "$PID"
 		release_other
@@ -291,7 +302,8 @@ grant_unheard() {
 		taskset --cpu-list --pid "$processor" "$PID" >&2
 		busy=(chrt --rr 2 taskset --cpu-list "$processor")
 	fi
-	in_background "${busy[@]}" sh -c 'ulimit -t 1; kill -s KILL "$0"; while :; do :; done' "$PID"
+	in_background "${busy[@]}" bash -c 'kill -s KILL "$0"
+		end_us=$((${EPOCHREALTIME/./} + 300000)); while ((${EPOCHREALTIME/./} < end_us)); do :; done' "$PID"
 	wait_until 10 no_keys
 	no_command_runs
 }

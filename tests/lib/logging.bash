@@ -1,12 +1,12 @@
 # The log for operators. Sourced after helpers.bash, by files whose tests write it to the file "log".
 #
 #   events             prints "EVENT NAME" of all lines in the order of their times, joined by commas. Each line is written by a process
-#                      of its own, so a later event can have an earlier line.
+#                      of its own, so a later event can have an earlier line; of the same time, "waited" is the first one.
 #   has_event EVENT    whether the log has such a line
 #   field KEY EVENT    prints the value of KEY in the line of EVENT, with its quotes
 
 events() {
-	sort -s -k 1,1 log | sed -n 's/^time=[^ ]* event=\([a-z_]*\) name=\([^ ]*\) .*/\1 \2/p' | paste -sd ,
+	sed 's/^\(time=[^ ]*\) event=waited /\1 event= waited /' log | sort -s -k 1,1 -k 2,2 | sed 's/ event= / event=/' | sed -n 's/^time=[^ ]* event=\([a-z_]*\) name=\([^ ]*\) .*/\1 \2/p' | paste -sd ,
 }
 
 has_event() {

@@ -44,6 +44,7 @@ start_sentinel() {
 	printf '%s\n' "port $PORT" "dir $dir" "logfile $dir/log" 'sentinel resolve-hostnames no' "${@:2}" >"$dir/conf"
 	redis-server "$dir/conf" --sentinel 3>&- &
 	pid=$!
+	run_in_real_time "$pid"
 	echo "$pid" >"$dir/pid"
 	wait_until 10 sentinel_has_begun "$pid" && is_running "$pid"
 }

@@ -133,12 +133,14 @@ is_older() {
 	on "$1" ask_server info server && [[ $ANSWER =~ uptime_in_seconds:([0-9]+) ]] && ((BASH_REMATCH[1] >= $2))
 }
 
-# start_proxy_to NUMBER [LISTEN]: RLOCK_URL then leads to that server through tests/bin/faultproxy.
+# start_proxy_to NUMBER [LISTEN]: RLOCK_URL then leads to that server through tests/bin/faultproxy, which has a real-time priority, like
+# the server.
 start_proxy_to() {
 	in_background sh -c 'exec "$@" >"$0"' "$BATS_TEST_TMPDIR/proxy-output-$1" faultproxy \
 		"${2:-unix:$BATS_TEST_TMPDIR/proxy-$1.sock}" "unix:$(socket_of "$1")" \
 		"unix:$BATS_TEST_TMPDIR/control-$1"
 	wait_until 10 file_contains "$BATS_TEST_TMPDIR/proxy-output-$1" ready
+	run_in_real_time "$PID"
 	VIA[$1]=unix://$BATS_TEST_TMPDIR/proxy-$1.sock
 	use_servers "${SERVERS[@]}"
 }
