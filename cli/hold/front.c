@@ -436,7 +436,8 @@ static int report_end_without_job(const struct front *front)
 		/* Without a "busy" reply the lock may be free: do not let the call end like one whose lock another owner holds. */
 		if (lease->since_us <= 0) {
 			message_error_of_lock(
-				"no answer from a server in %s: the renewer was killed, or did not run",
+				"not acquired in %s, and no server has said that it is held: the renewer was "
+				"killed, or did not run",
 				waited);
 			return EXIT_UNREACHABLE;
 		}

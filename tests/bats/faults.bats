@@ -191,7 +191,7 @@ owner_has_nothing() {
 	takes_less_than 4 run -69 rlock run a -- touch ran
 	assert_one_line "$BATS_TEST_TMPDIR/server/redis.sock"
 	start=$(now_ms)
-	takes_less_than 20 run_timed_out 69 rlock run -w 1s a -- touch ran
+	takes_less_than 10 run_timed_out 69 rlock run -w 1s a -- touch ran
 	(($(now_ms) - start >= 900))
 	[ ! -e ran ]
 	in_background rlock run -w 10s a -- touch ran
@@ -216,6 +216,10 @@ owner_has_nothing() {
 	# At the end of its wait time the waiter asks the server once more who holds the lock.
 	hold_in_background b -t 30s
 	wait_for_lock b -w 10s
+	# rlock kills a renewer that gets no processor for a second at the end of the wait.
+	find_renewer "$PID"
+	run_in_real_time "$PID"
+	run_in_real_time "$RENEWER"
 	freeze
 	takes_less_than 17 ended_with 69
 	stderr_is_one_line '^rlock: b: '
@@ -305,8 +309,18 @@ owner_has_nothing() {
 # run_counted [OPTION...]: runs a command under the lock "a". It must run once, and find a hold count of 1. rlock must exit with
 # the command's status, and leave no key.
 run_counted() {
-	run -7 --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
-	assert_equal "$output|$stderr" '1|'
+	counted "$@" || :
+	assert_counted
+}
+
+# counted [OPTION...]: runs rlock; whether its exit status is that of the command.
+counted() {
+	run --separate-stderr rlock run "$@" a -- sh -c 'echo >>ran; ask_redis "$SERVER_SOCKET" hvals a; exit 7'
+	[ "$status" = 7 ]
+}
+
+assert_counted() {
+	assert_equal "$status|$output|$stderr" '7|1|'
 	has_line_count ran 1
 	no_keys
 	faults_happened
@@ -382,17 +396,22 @@ break_with_lost_reply() {
 }
 
 @test "when an acquire, a release or a reply is lost, the command runs once, its status is kept, and no key is left" {
-	local fault
+	local fault try
 	start_realtime_proxy
 	for fault in "drop-reply $ACQUIRE" "cut-before $ACQUIRE" "drop-reply $ACQUIRE 3" "drop-reply $RELEASE 3" "cut-before $RELEASE"; do
 		# shellcheck disable=SC2086
 		proxy $fault
 		run_counted -w 10s
 	done
-	# rlock must repeat the request also with -n. The first request only asks whether the lock is busy.
-	proxy spare "$ACQUIRE"
-	proxy drop-reply "$ACQUIRE"
-	run_counted -n
+	# rlock must repeat the request also with -n. The first request only asks whether the lock is busy. The lost reply is asked for
+	# within a second, in which rlock may get no processor on a busy machine.
+	for try in {1..5}; do
+		proxy pass
+		proxy spare "$ACQUIRE"
+		proxy drop-reply "$ACQUIRE"
+		! counted -n --connect-timeout 1m || break
+	done
+	assert_counted
 	proxy drop-reply "$ACQUIRE" 1000
 	run_timed_out 69 rlock run -w 300ms -t 1s a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
@@ -411,7 +430,7 @@ break_with_lost_reply() {
 		proxy cut-before subscribe
 		proxy drop-reply "$ACQUIRE" 2
 		run rlock run -w 100ms a -- touch ran
-		[[ $status = 69 || $output = *'was killed, or did not run'* ]] || break
+		[[ $status = 69 || $output = *'was killed, or did not run'* ]] || ! faults_happened || break
 	done
 	assert_equal "$status" 75
 	assert_one_line '^rlock: a: timed out after 100ms: held by '

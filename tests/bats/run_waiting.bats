@@ -13,11 +13,11 @@ load ../lib/proxying
 	hold_in_background a
 	for options in -n '--wait 0' '-w 0ms' '-q -w 1s'; do
 		# shellcheck disable=SC2086
-		run -75 rlock run $options a -- true
+		run_timed_out 75 rlock run $options a -- true
 		assert_output ''
 	done
 	run -0 rlock run -n -E 0 a -- false
-	run -255 rlock run --conflict-exit-code 255 -w 1s a -- true
+	run_timed_out 255 rlock run --conflict-exit-code 255 -w 1s a -- true
 	assert_one_line '^rlock: a: timed out after 1s'
 }
 

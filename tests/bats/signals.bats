@@ -118,7 +118,7 @@ find_foreign() {
 	no_keys
 	# --max-run must be long enough for setpriv to change the user, also on a busy machine.
 	runs_foreign -t 9s --max-run 8s
-	wait_until 5 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
+	wait_until 12 grep -qE "^rlock: a: may not terminate $may_not the lock is kept until the process ends" stderr
 	await_renewal a 9000
 	kill -s KILL "$FOREIGN"
 	ended_with 124

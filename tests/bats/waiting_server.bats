@@ -56,12 +56,12 @@ release_each() {
 
 @test "a wait in which no server has answered ends with 69, even with -q -E 0, also when its renewer does not run at its end" {
 	kill -STOP "$SERVER_PID"
-	record_stderr rlock run -q -E 0 -w 2s a -- touch ran
+	record_stderr rlock run -q -E 0 -w 6s a -- touch ran
 	find_renewer "$PID"
 	kill -STOP "$RENEWER"
 	ended_with 69
 	kill -CONT "$SERVER_PID"
-	stderr_is_one_line '^rlock: a: no answer from a server in 2s: the renewer was killed, or did not run$'
+	stderr_is_one_line '^rlock: a: not acquired in 6s, and no server has said that it is held: the renewer was killed, or did not run$'
 	refute file_exists ran
 }
 
