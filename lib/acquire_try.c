@@ -595,20 +595,6 @@ static enum undo undo_of_failed(const struct rlock__waiter *waiter, size_t index
 		       : UNDO_NOTHING;
 }
 
-/*
- * Whether a release must follow over the stream on which a reply is outstanding. Over another stream it could overtake an attempt without
- * a reply, and the sentinels may lead to no other stream. If only the reply to an undo is outstanding, another stream is better: the
- * network may hold this one, and a release whose reply we await can be repeated with the whole script, which the server needs after
- * SCRIPT FLUSH.
- */
-static bool needs_same_stream(const struct rlock__place_state *server,
-			      const struct rlock__connection *connection)
-{
-	return rlock__connection_is_stale(connection) &&
-	       (rlock__connection_has_sentinels(connection) ||
-		!(server->is_granted || server->is_busy));
-}
-
 /* What to send to the index-th place. */
 static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum undo_time time,
 			 int64_t now_ms)
@@ -634,7 +620,11 @@ static enum undo undo_of(const struct rlock__waiter *waiter, size_t index, enum 
 			return UNDO_NOTHING;
 		break;
 	}
-	return needs_same_stream(server, connection) ? UNDO_RELEASE_BLINDLY : UNDO_RELEASE;
+	/*
+	 * A release whose reply we await can be repeated with the whole script, which the server needs after SCRIPT FLUSH. But over
+	 * a stale stream no reply can be awaited, and the sentinels may lead to no other one.
+	 */
+	return rlock__connection_is_stale(connection) ? UNDO_RELEASE_BLINDLY : UNDO_RELEASE;
 }
 
 static const struct rlock__script *make_undo(const void *ctx, size_t index,

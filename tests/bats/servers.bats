@@ -387,19 +387,6 @@ wait_for_fair_lock_at_2() {
 	in_background rlock fair -t 60s --connect-timeout 20s -w 60s a -- touch begun
 }
 
-@test "a waiter leaves nothing on a server although the network holds the undo of its last attempt" {
-	wait_for_fair_lock_at_2
-	proxy_to 1 hold-request ' undo ' 1
-	wait_until 20 has_no_rules 1
-	kill "$PID"
-	ended_with 143
-	on 1 no_keys
-	end_commands
-	ended_with 0 "$HOLDER"
-	wait_until 5 on_each no_keys
-	refute file_exists begun
-}
-
 @test "a fair waiter leaves the queue of a server although the network holds its last attempt" {
 	wait_for_fair_lock_at_2
 	wait_until 10 on_each has_queue_length a 1
