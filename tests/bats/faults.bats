@@ -432,6 +432,7 @@ break_with_lost_reply() {
 		run rlock run -w 100ms a -- touch ran
 		[[ $status = 69 || $output = *'was killed, or did not run'* ]] || ! faults_happened || break
 	done
+	faults_happened
 	assert_equal "$status" 75
 	assert_one_line '^rlock: a: timed out after 100ms: held by '
 }

@@ -125,7 +125,7 @@ run_blocked() {
 	kill -s KILL "$RENEWER"
 	# A write that waits for the reader would take the rest of a lease that is not longer.
 	wait_until 5 ttl_is_below a 7000
-	stays_true_for 3.5 ttl_is_above a 4500
+	stays_true_for 4.5 ttl_is_above a 2500
 	wait_until 5 is_renewed a 9000
 	end_commands
 	takes_less_than 15 ended_with 0

@@ -201,7 +201,7 @@ has_only_command() {
 @test "a token service that fails for a while does not lose the lock; for a whole lease it does, and the message says why" {
 	# The program "maybe" records each call, and fails while the file "away" exists. The server denies an old token.
 	write_script maybe 'echo call >>"$HERE/calls"' 'test ! -e "$HERE/away" && cat "$HERE/token-now"'
-	in_background sh -c 'exec rlock run -t 24s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
+	in_background sh -c 'exec rlock run -t 30s --password-command "$1" a -- run_until_ended 2>stderr' sh "$COMMAND"
 	wait_until 5 has_child "$PID" run_until_ended
 	: >away
 	close_connections
@@ -210,9 +210,9 @@ has_only_command() {
 	rm away
 	wait_until 10 has_calls 4
 	# No renewal can succeed yet.
-	redis pexpire a 20000 >/dev/null
+	redis pexpire a 25000 >/dev/null
 	rotate second-t0ken
-	wait_until 20 ttl_is_above a 20000
+	wait_until 20 ttl_is_above a 25000
 	wait_until 5 has_only_command "$PID"
 	: >away
 	close_connections

@@ -333,7 +333,7 @@ note_if_late() {
 	one=$(sentinel_pid 1) two=$(sentinel_pid 2)
 	set_master_at 2 2
 	# On a busy machine the sentinels may be stopped and continued too late for the second attempt.
-	for _ in {1..10}; do
+	for _ in {1..25}; do
 		LATE=no GRANTED_US=0 REACHED=
 		rm -f begun
 		kill -STOP "$one"
