@@ -2,6 +2,7 @@
 #
 #   start_own_server [OPTION...]            starts a server that replaces the file's server for this test
 #   kill_server                       kills the server that start_own_server has started
+#   freeze, unfreeze                  SIGSTOP and SIGCONT to that server
 #   start_second_server [OPTION...]   starts one more server; sets OTHER, its socket
 
 # start_own_server [OPTION...]: takes the arguments of start_server. If it is called again after kill_server, the new server has
@@ -14,6 +15,14 @@ start_own_server() {
 kill_server() {
 	kill -s KILL "$SERVER_PID"
 	wait "$SERVER_PID" || :
+}
+
+freeze() {
+	kill -s STOP "$SERVER_PID"
+}
+
+unfreeze() {
+	kill -s CONT "$SERVER_PID"
 }
 
 start_second_server() {
