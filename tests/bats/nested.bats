@@ -141,9 +141,9 @@ is_a_deadlock() {
 @test "a call with a cleared environment acquires a lock that its ancestor shares, and waits for other holders" {
 	run -0 rlock read a -- "${CLEARED[@]}" rlock read -n a -- echo inside
 	assert_output inside
-	run -75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
+	run_timed_out 75 rlock sem --permits 1 b -- "${CLEARED[@]}" rlock sem --permits 1 -w 1s b -- echo inside
 	hold_in_background c
-	run -75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true
+	run_timed_out 75 rlock run d -- "${CLEARED[@]}" rlock run -w 1s c -- true
 	assert_output --partial 'timed out'
 }
 

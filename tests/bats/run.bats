@@ -81,7 +81,7 @@ is_renewed_in_time() {
 	no_keys
 	mapfile -t left <left
 	((${#left[@]} > 2))
-	assert_between 0 "${left[-1]}" 3000
+	assert_between 0 "${left[-1]}" 4500
 	assert_equal "$(sort -nr left)" "$(cat left)"
 }
 
@@ -207,14 +207,14 @@ wakes_up_between() {
 @test "--max-run terminates the command, by SIGKILL after the grace time, with 124 and one line" {
 	local start
 	start=$(now_ms)
-	takes_less_than 20 run -124 rlock run --max-run 3s --grace 400ms a -- sh -c 'trap "" TERM; exec run_until_ended'
-	(($(now_ms) - start >= 3400))
-	assert_one_line '^rlock: a: the command ran for 3s'
+	takes_less_than 20 run -124 rlock run --max-run 6s --grace 400ms a -- sh -c 'trap "" TERM; exec run_until_ended'
+	(($(now_ms) - start >= 6400))
+	assert_one_line '^rlock: a: the command ran for 6s'
 	no_keys
 }
 
 @test "a terminated command can run other commands until the grace time is over, and gets no second SIGTERM" {
-	run -124 rlock run --max-run 4s --grace 20s a -- sh -c '
+	run -124 rlock run --max-run 6s --grace 20s a -- sh -c '
 		trap "echo TERM >>cleaned; for i in 1 2 3 4 5; do sleep 0.1; echo \$? >>cleaned; done; exit 0" TERM
 		run_until_ended & wait'
 	assert_equal "$(cat cleaned)" $'TERM\n0\n0\n0\n0\n0'
@@ -224,10 +224,10 @@ wakes_up_between() {
 	start_realtime_proxy
 	# Use a delay that is longer than the interval between two scans of the processes that must end.
 	proxy delay 230
-	record_stderr rlock run -t 12s --max-run 3s --grace 30s a -- sh -c '
+	record_stderr rlock run -t 12s --max-run 6s --grace 30s a -- sh -c '
 		trap "sleep 12.2; touch cleaned; exit 0" TERM
 		run_until_ended & wait'
-	wait_until 10 file_contains stderr 'the command ran for 3s'
+	wait_until 10 file_contains stderr 'the command ran for 6s'
 	takes_less_than 30 ended_with 124
 	[ -e cleaned ]
 	wait_until 5 no_keys

@@ -65,12 +65,12 @@ how_it_ended() {
 }
 
 @test "a process that ignores SIGTERM is killed after the grace time, and the lock is held until then" {
+	local pids=()
 	hold_with_family a --grace 6s
+	for member in leader session orphan; do pids+=("$(family_member "$member")"); done
 	start=$(now_ms)
 	kill -s TERM "$PID"
-	for member in leader session orphan; do
-		wait_until 5 is_gone "$(family_member "$member")"
-	done
+	for member in "${pids[@]}"; do wait_until 5 is_gone "$member"; done
 	is_held a
 	watch_family 20
 	(($(now_ms) - start >= 5900))

@@ -178,7 +178,7 @@ none_held() {
 	assert_equal "$(json "$asked")" "('', 0)"
 	run -75 rlock stop -w 100ms a
 	assert_output --regexp "^rlock: a: still held, and asked to stop: .* pid $PID run_until_ended \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest; if its machine is dead, try: rlock unlock --force --holder [^ ]+ a$"
-	run -75 env CI=true rlock stop -w 3s a
+	run -75 env CI=true rlock stop -w 6s a
 	assert_line --regexp "^rlock: a: asked to stop, waiting for: .* \([^ ]+\); its next renewal is within a third of its --ttl, (9m[0-9]+s|10m00s) at the latest$"
 	run -75 rlock stop -v -w 1s a
 	assert_equal "$(grep -c 'asking to stop' <<<"$output")" 1

@@ -510,7 +510,10 @@ continue_with_signal() {
 
 # has_no_pending_signals PID: also true if the process has ended.
 has_no_pending_signals() {
-	is_gone "$1" || grep -q '^ShdPnd:.0*$' "/proc/$1/status"
+	local key pending=
+	is_gone "$1" && return
+	{ while read -r key pending && [ "$key" != ShdPnd: ]; do :; done <"/proc/$1/status"; } 2>/dev/null
+	[[ $pending =~ ^0+$ ]]
 }
 
 # not_under_valgrind WHAT: skips a test that valgrind makes fail; WHAT is what would happen.
