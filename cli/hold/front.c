@@ -177,6 +177,8 @@ static void kill_renewer(struct front *front)
 		return;
 	job_find_others(&front->job, front->renewer);
 	(void)kill(front->renewer, SIGKILL);
+	/* On a busy machine it may otherwise get no processor to die with, and count as one that hangs in the kernel. */
+	os_raise_priority_of_killed(front->renewer);
 	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
 	front->death_ms = lease_death_ms(front->lease, rlock_now_ms());
