@@ -119,6 +119,16 @@ has_subscribed_in_queue() {
 	[ "$(redis hvals "rlock_waiters:{$1}" | awk '$4 > 0' | wc -l)" = "$2" ]
 }
 
+# stopped_in_queue WAITER...: stops these waiters of the lock "f". False if not all of them were in its queue: while a subscription hangs,
+# its waiter sends no heartbeat, and leaves the queue for a moment.
+stopped_in_queue() {
+	stop_waiters "$@"
+	has_queue_length f $# || {
+		continue_waiters "$@"
+		return 1
+	}
+}
+
 @test "a waiter that has not subscribed yet keeps its position when all waiters and their attempts were stopped for seconds" {
 	local direct=$RLOCK_URL first
 	hold_in_background f
@@ -132,7 +142,7 @@ has_subscribed_in_queue() {
 	wait_until 5 has_queue_length f 2
 	# The second waiter tells the server that it is subscribed.
 	wait_until 5 has_subscribed_in_queue f 1
-	stop_waiters "$first" "$PID"
+	wait_until 20 stopped_in_queue "$first" "$PID"
 	# Now the first waiter's heartbeat ends, and the second one has been subscribed for 4 s.
 	pause_for 4.5
 	end_commands
@@ -233,8 +243,11 @@ keeps_queue_in_freeze() {
 		keeps_queue_in_freeze
 	}
 	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' stderr-r2
+	# While the server is down a waiter pauses for up to 1.5 s, and an empty server keeps the order for 2 s only.
+	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
 	kill_server
 	start_own_server
+	continue_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
 	ended_with 76 "${PIDS[r0]}"
 	enter_in_order r1 r2 r3
 	nothing_is_left
@@ -306,12 +319,12 @@ queue_java() {
 	# Last, since J1 must subscribe within 6 s.
 	queue_java sometimes J1
 	start_fair_contender r4 sometimes
-	stays_true_for 1.5 are_waiting r1 r2 r3 r4 r5
+	wait_until 5 redis_says 1 exists 'rlock_waiters:{sometimes}:foreign'
 	java_subscribes sometimes J1
 	listener=$PID
 	# The waiter checks that every 2 s. If it notices nothing, because a check is late on a busy machine, J1 counts as dead earlier.
 	wait_until 5 redis_says 0 exists 'rlock_waiters:{sometimes}:foreign'
-	stays_true_for 1 are_waiting r2 r3 r4 r5
+	stays_true_for 1.5 are_waiting r2 r3 r4 r5
 	kill "$listener"
 	stays_true_for 3.2 are_waiting r2 r3 r4 r5
 	wait_until_entered r1 20

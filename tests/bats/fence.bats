@@ -36,7 +36,7 @@ only_counters() {
 @test "without a command the token alone is printed immediately; with a command it is not printed" {
 	run -0 rlock lock --fence a -- echo here
 	assert_output here
-	run -0 timeout 30 dash -c '
+	run -0 timeout 120 dash -c '
 		token=$(rlock lock --pid $$ --fence a 2>&1) || exit
 		echo "token $token"
 		rlock fair --pid $$ --fence a b

@@ -56,7 +56,7 @@ script() {
 
 @test "with --fd and -E 0 no command runs while the lock is busy" {
 	script 'exec 9>f; other_machine f sh -c "touch in; until [ -e out ]; do sleep 0.02; done" & wait_until_true test -e in
-		flock -n -E 0 --fd 9 echo ran; echo $?; flock -s -w 0.2 -E 0 --fd 9 echo ran; echo $?; flock -n -E 0 9; echo $?
+		flock -n -E 0 --fd 9 echo ran; echo $?; flock -s -w 3 -E 0 --fd 9 echo ran; echo $?; flock -n -E 0 9; echo $?
 		flock -n -E 9 --fd 9 echo ran; echo $?; touch out; wait' '0 0 0 9'
 }
 

@@ -107,7 +107,7 @@ status_is() {
 	change_holder a "%.${BOOT:0:15}%x%." '.0123456789abcdef.'
 	run -0 rlock status a
 	refute_output --partial 'has ended'
-	run -75 rlock run -w 1s a -- true
+	run_timed_out 75 rlock run -w 1s a -- true
 	refute_output --partial 'has ended'
 	change_holder a '^.*$' ''
 	run -0 rlock status a

@@ -134,7 +134,7 @@ leaves_no_zombie() {
 		"$@" rlock run a -- sh -c "exit 7"; is $? 7
 		"$@" rlock run a -- sh -c "sleep 0.1; exit 7"; is $? 7
 		"$@" rlock run b -- sh -c "pkill -KILL -x rlock-renewer; exit 7"; is $? 7
-		"$@" rlock run -q -w 1s busy -- true; is $? 75
+		"$@" rlock run -q -w 5s busy -- true; is $? 75
 		"$@" rlock run -q --max-run 500ms --grace 200ms c -- sh -c "(setsid sleep 60 &); (sh -c \"sleep 60\" &); sleep 60" 2>stderr; is $? 124
 		ps -e -o stat=,args= | grep ^Z >zombies
 		touch over

@@ -93,6 +93,7 @@ on_file_system() {
 
 @test "rlock reaps the process that closes files for the renewer, also when that process ends after the renewer" {
 	needs_refuse
+	local closer
 	# The parent adopts orphans, and reaps none.
 	cat >parent <<-'EOS'
 		import ctypes, os, subprocess, sys
@@ -106,11 +107,14 @@ on_file_system() {
 	EOS
 	in_background sh -c 'exec 9>file; exec "$@"' sh python3 -IS parent refuse stopped rlock-helper clone STOP 1 rlock run a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 30 test -s stopped
+	read -r _ _ _ closer _ <stopped
+	# rlock waits 5 s for it.
+	run_in_real_time "$closer"
 	wait_until 10 test -s command-pid
 	find_only_renewer
 	end_commands
 	wait_until 10 is_gone "$RENEWER"
-	kill -s CONT "$(awk '{ print $4 }' stopped)"
+	kill -s CONT "$closer"
 	wait_until 10 file_exists over
 	assert_equal "$(<left)" 'status 0, left: []'
 }

@@ -240,7 +240,7 @@ remains_only_server_after() {
 @test "a runtime directory that is removed while rlock looks for the private server is created again" {
 	needs_refuse
 	echo >hangs
-	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: a -- true
+	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: --connect-timeout 30s a -- true
 	wait_until 10 grep -q "[0-9]" hangs
 	rmdir "$RLOCK_RUNTIME_DIR"
 	rm hangs

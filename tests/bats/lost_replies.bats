@@ -132,9 +132,10 @@ break_with_lost_reply() {
 @test "when the reply to a retry is lost, the request is repeated even after the end of the wait, as for a first attempt" {
 	start_realtime_proxy
 	local try
-	rlock lock --owner ci --lease 60s a
-	# The lost replies are asked for within a second, in which rlock may get no processor on a busy machine.
-	for try in {1..5}; do
+	rlock lock --owner ci --lease 10m a
+	# The first reply and the refused subscription must come within the wait, and the lost replies are asked for within a second: on a
+	# busy machine rlock may get no processor for so long.
+	for try in {1..40}; do
 		proxy pass
 		proxy spare "$ACQUIRE"
 		proxy cut-before subscribe
@@ -239,7 +240,7 @@ break_with_lost_reply() {
 	local verb request holder held_ms
 	for verb in run wlock; do
 		rm -f ran end-commands
-		in_background rlock $verb --ttl 10m --at-least 10s a -- run_until_ended
+		in_background rlock $verb --ttl 10m --at-least 15s a -- run_until_ended
 		holder=$PID
 		wait_until 5 has_child "$holder" run_until_ended
 		held_ms=$(now_ms)
@@ -253,7 +254,7 @@ break_with_lost_reply() {
 		# The argument after the hold id is how long a release keeps the lock, in ms.
 		mapfile -t request < <(last_request 'string.match(request[5 + request[3]] or "", "^[1-9]%d*$")')
 		refute file_exists ran
-		wait_until 11 eval '(($(now_ms) - held_ms >= 10100))'
+		wait_until 16 eval '(($(now_ms) - held_ms >= 15100))'
 		redis "${request[@]}" >/dev/null
 		wait_until 10 file_exists ran
 		wait_until 5 no_keys

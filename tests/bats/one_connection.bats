@@ -40,7 +40,7 @@ load ../lib/proxying
 @test "a signal during a renewal interrupts neither the renewal nor the connection" {
 	local first
 	start_realtime_proxy
-	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 36s
+	hold_for_script 'echo $$ >command-pid; exec log_signals' a -t 54s
 	wait_until 5 file_has_line signals ready
 	first=$(clients)
 	# The lease is long, since an attempt to renew is limited to a ninth of it, and the following steps must fit into that
@@ -50,7 +50,7 @@ load ../lib/proxying
 	kill -s WINCH "$PID"
 	wait_until 5 file_contains signals WINCH
 	proxy release
-	wait_until 5 ttl_is_above a 30000
+	wait_until 5 ttl_is_above a 45000
 	assert_equal "$(clients)" "$first"
 	end_commands
 	ended_with 0

@@ -123,7 +123,7 @@ keep_beside_silent_server() {
 
 @test "--at-least leaves the caller in no fair queue of a server that was silent, and where another owner has the lock" {
 	RLOCK_CONFIG=$(conf_for 2) rlock lock --owner other -l 60s a
-	RLOCK_CONFIG=$(conf_for 2) run -75 rlock fair -w 1s a -- true
+	RLOCK_CONFIG=$(conf_for 2) run_timed_out 75 rlock fair -w 1s a -- true
 	keep_beside_silent_server fair
 	wait_until 5 on 2 redis_says 0 exists 'redisson_lock_queue:{a}' 'redisson_lock_timeout:{a}' 'rlock_waiters:{a}'
 	on 1 is_kept a
@@ -456,7 +456,7 @@ late_at_third() {
 			same_reply_on_all hkeys "rlock_holds:{$name}"
 		done
 	done
-	run -75 rlock wlock -w 1s -t 1s a -- touch ran
+	run_timed_out 75 rlock wlock -w 1s -t 1s a -- touch ran
 	[ ! -e ran ]
 	end_commands
 	ended_with 0
@@ -485,7 +485,7 @@ late_at_third() {
 	use_servers "$a" "$b" "$c"
 	# A caller with a long lease waits as long as that for b, so the refusals do not depend on the time that these calls take.
 	run -75 rlock run -t 9m -n a -- touch ran
-	run -75 rlock run -t 9m -w 1s a -- touch ran
+	run_timed_out 75 rlock run -t 9m -w 1s a -- touch ran
 	on "$b" no_keys
 	on "$c" no_keys
 	# a is frozen. If the restarted b counted, b and c could grant the lock a second time.
@@ -534,7 +534,7 @@ restart_two() {
 	take_servers 3
 	while IFS='|' read -r lose why; do
 		rm -f family
-		hold_with_family a -t 6s
+		hold_with_family a -t 9s
 		wait_until 5 on_each is_held a
 		on "${SERVERS[1]}" redis del a
 		# The renewal that finds the lock deleted acquires it again.
@@ -542,7 +542,7 @@ restart_two() {
 		family_runs
 		# Wait until the lock has just been renewed, so that no renewal comes between the two commands: it would restore
 		# what the first one has deleted.
-		wait_until 5 on_each is_renewed a 6000
+		wait_until 5 on_each is_renewed a 9000
 		without_renewal "$PID" eval "$lose"
 		takes_less_than 10 ended_with 76
 		family_is_gone

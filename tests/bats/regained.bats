@@ -97,7 +97,7 @@ lose() {
 renew_on() {
 	local try
 	for try in 1 2 3 4 5; do
-		run -0 rlock renew "${MAJORITY[@]}" --owner ci --lease 9s "$2"
+		run -0 rlock renew "${MAJORITY[@]}" --owner ci --lease 30s "$2"
 		! has_field "$@" || break
 	done
 	has_field "$@"
@@ -105,7 +105,7 @@ renew_on() {
 
 @test "rlock renew acquires the lock of an owner again on each server that has lost it, with its note" {
 	local field record number
-	run -0 rlock lock "${MAJORITY[@]}" --owner ci --lease 9s --note nightly a
+	run -0 rlock lock "${MAJORITY[@]}" --owner ci --lease 30s --note nightly a
 	field=$(field_on 1 a)
 	record=$(record_on 1 a)
 	for number in 1 2 3; do
@@ -120,7 +120,7 @@ renew_on() {
 @test "rlock renew acquires the fixed lease of a process again on each server that has lost it, with its note" {
 	# shellcheck disable=SC2016
 	run -0 bash -c '
-		rlock lock "$@" --pid $$ --lease 9s --note "nightly: 5 %" a || exit
+		rlock lock "$@" --pid $$ --lease 30s --note "nightly: 5 %" a || exit
 		for number in 1 2 3; do
 			ask_redis "$BATS_FILE_TMPDIR/$number/server/redis.sock" flushall >/dev/null
 			for try in 1 2 3 4 5; do
@@ -137,7 +137,7 @@ renew_on() {
 
 @test "rlock renew in a command with a fixed lease acquires its lock again on a server that has lost it, with its note" {
 	# shellcheck disable=SC2016
-	run -0 rlock run "${MAJORITY[@]}" --lease 9s --grace 100ms --note nightly a -- bash -c '
+	run -0 rlock run "${MAJORITY[@]}" --lease 30s --note nightly a -- bash -c '
 		ask_redis "$BATS_FILE_TMPDIR/2/server/redis.sock" flushall >/dev/null
 		for try in 1 2 3 4 5; do
 			rlock renew "$@" a >/dev/null || exit

@@ -122,7 +122,7 @@ without_renewal_time() {
 
 @test "each renewal touches the hold file, and writes it again when a cleaner has removed it, so that unlock works" {
 	local name
-	rlock lock --pid $$ -t 9s a
+	rlock lock --pid $$ -t 18s a
 	name=$(hold_file)
 	# Stop the renewers, since a renewal would touch the file again.
 	find_only_renewer

@@ -90,6 +90,7 @@ names_all_servers() {
 
 @test "unlock --force breaks a lock on all servers, also if only one has it, and its holder ends with 76" {
 	hold_on_each a -t 9s
+	wait_until 5 has_child "$PID" run_until_ended
 	run -0 rlock unlock --force a
 	on_each is_free a
 	ended_with 76
@@ -154,7 +155,7 @@ names_all_servers() {
 	wait_until 5 on_each has_queue_length a 1
 	kill -s TERM "$PID"
 	ended_with 143
-	run -75 rlock fair -w 1s a b -- touch ran
+	run_timed_out 75 rlock fair -w 1s a b -- touch ran
 	on_each is_free b
 	end_commands
 	ended_with 0 "$holder"
@@ -471,6 +472,7 @@ hold_second_attempt() {
 	pause_for 0.5
 	# The other waiter is faster.
 	for number in 1 2 3; do proxy_to "$number" delay 200; done
+	find_renewer "$waiter"
 	kill -KILL "$RENEWER"
 	wait_until 20 has_child "$waiter" run_until_ended
 	refute file_exists between

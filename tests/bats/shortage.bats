@@ -152,7 +152,7 @@ with_small_stack() {
 	with_small_stack 0 list
 	with_small_stack 0 list --json
 	with_small_stack 0 check
-	with_small_stack 75 run -v --note "$note" -w 1500ms held -- true
+	with_small_stack 75 run -v --note "$note" -w 5s held -- true
 	with_small_stack 0 stop held
 	with_small_stack 64 run --tll 3s a -- true
 	with_small_stack 69 run -u redis+sentinel://localhost:1,localhost:2/none a -- true

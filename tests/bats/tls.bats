@@ -302,7 +302,7 @@ loads_key_and_certificate_together() {
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
-	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 9s a -- run_until_ended
+	in_background rlock run --cacert ca.pem --cert client.crt --key client.key -t 18s a -- run_until_ended
 	wait_until 5 is_held a
 	create_certificates new
 	cp new/ca.crt ca.pem
@@ -313,7 +313,7 @@ loads_key_and_certificate_together() {
 	run -78 rlock run --cacert "$CA" b -- true
 	run -78 rlock run --cacert new/ca.crt --cert "$CERTIFICATES/client.crt" --key "$CERTIFICATES/client.key" b -- true
 	connect_anew
-	await_renewal a 9000
+	await_renewal a 18000
 	end_commands
 	ended_with 0
 }

@@ -44,7 +44,7 @@ no_command_runs() {
 	for verb in run fair; do
 		rm -f command-pid end-commands
 		wait_behind "$verb" -t 9s
-		first=$PID renewer=$RENEWER
+		first=$PID
 		in_background rlock "$verb" a -- true
 		wait_until 5 waits_in_queue 2
 		wait_until 5 has_subscribers 2
@@ -52,6 +52,9 @@ no_command_runs() {
 		stop_waiters "$PID"
 		before=$(waiting_ids)
 		subscribed=$(calls_of subscribe)
+		# rlock may have replaced a late renewer.
+		find_renewer "$first"
+		renewer=$RENEWER
 		kill -s KILL "$renewer"
 		wait_until 5 has_other_renewer "$first" "$renewer"
 		wait_until 10 has_subscribed_again "$subscribed"

@@ -18,6 +18,6 @@ start_locking_script() {
 }
 
 script_prints() {
-	run -0 timeout 30 bash -c "$2"
+	run -0 timeout 120 bash -c "$2"
 	assert_equal "${lines[*]}" "$1"
 }

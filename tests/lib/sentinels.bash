@@ -109,13 +109,19 @@ sentinels_url() {
 }
 
 freeze_sentinels() {
-	local number
-	for number; do kill -STOP "$(sentinel_pid "$number")"; done
+	local number pid
+	for number; do
+		read -r pid <"$BATS_FILE_TMPDIR/sentinel-$number/pid"
+		kill -STOP "$pid"
+	done
 }
 
 thaw_sentinels() {
-	local number
-	for number in 1 2 3; do kill -CONT "$(sentinel_pid "$number")"; done
+	local number pid
+	for number in 1 2 3; do
+		read -r pid <"$BATS_FILE_TMPDIR/sentinel-$number/pid"
+		kill -CONT "$pid"
+	done
 }
 
 # ---- real failovers ----
