@@ -510,10 +510,11 @@ continue_with_signal() {
 
 # has_no_pending_signals PID: also true if the process has ended.
 has_no_pending_signals() {
-	local key pending=
+	local status
 	is_gone "$1" && return
-	{ while read -r key pending && [ "$key" != ShdPnd: ]; do :; done <"/proc/$1/status"; } 2>/dev/null
-	[[ $pending =~ ^0+$ ]]
+	# Read all of it: what a read leaves, the next read from another file can get, if the process ends in between.
+	{ read -r -d '' status <"/proc/$1/status" || :; } 2>/dev/null
+	[[ ${status-} =~ ShdPnd:[[:blank:]]0+[^0-9a-f] ]]
 }
 
 # not_under_valgrind WHAT: skips a test that valgrind makes fail; WHAT is what would happen.
