@@ -177,7 +177,7 @@ static void kill_renewer(struct front *front)
 		return;
 	job_find_others(&front->job, front->renewer);
 	(void)kill(front->renewer, SIGKILL);
-	/* On a busy machine it may otherwise get no processor to die with, and count as one that hangs in the kernel. */
+	/* A killed renewer without a processor cannot die, and would count as one that hangs in the kernel. */
 	os_raise_priority_of_killed(front->renewer);
 	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
@@ -426,27 +426,32 @@ static bool is_over_without_job(const struct front *front)
 	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
+/* Report the end of the wait, since the renewer was killed before it reported that. Returns the exit code. */
+static int report_end_of_wait(const struct lease *lease)
+{
+	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
+
+	(void)duration_print(lease->opts->wait_ms, waited);
+	/* No server has replied "busy", so the lock may be free: this exit code must not be the one for a busy lock. */
+	if (lease->since_us <= 0) {
+		message_error_of_lock("not acquired in %s, and no server has said that it is held: "
+				      "the renewer was killed, or did not run",
+				      waited);
+		return EXIT_UNREACHABLE;
+	}
+	message_info("%s: timed out after %s: the renewer was killed, or did not run",
+		     names_show_one(lease->opts, 0, name), waited);
+	return lease->opts->conflict_exit_code;
+}
+
 /* Report why no job runs, since the renewer was killed before it reported that. Returns the exit code. */
 static int report_end_without_job(const struct front *front)
 {
 	const struct lease *lease = front->lease;
-	char name[NAME_SHOWN_MAX], waited[DURATION_TEXT_MAX];
 
 	if (lease_is_waiting(lease) && front->killed_by == SIGKILL &&
-	    rlock_now_ms() >= lease->wait_end_ms) {
-		(void)duration_print(lease->opts->wait_ms, waited);
-		/* Without a "busy" reply the lock may be free: do not let the call end like one whose lock another owner holds. */
-		if (lease->since_us <= 0) {
-			message_error_of_lock(
-				"not acquired in %s, and no server has said that it is held: the renewer was "
-				"killed, or did not run",
-				waited);
-			return EXIT_UNREACHABLE;
-		}
-		message_info("%s: timed out after %s: the renewer was killed, or did not run",
-			     names_show_one(lease->opts, 0, name), waited);
-		return lease->opts->conflict_exit_code;
-	}
+	    rlock_now_ms() >= lease->wait_end_ms)
+		return report_end_of_wait(lease);
 	if (front->hung > 0) {
 		message_error_of_lock("the renewer hangs in the kernel");
 		return EXIT_SYSTEM;
