@@ -137,9 +137,7 @@ is_kept_for_the_first() {
 	wait_until 10 at_node_of b has_queue_length b 1
 	# The waiter must have released "a" again: it cannot use that name before it has the busy one.
 	wait_until 10 at_node_of a is_free a
-	# Other callers rightly overtake a waiter that got no processor for 2 s.
-	find_renewer "$first"
-	run_in_real_time "$RENEWER"
+	run_waiter_in_real_time "$first"
 	wait_until 10 is_kept_for_the_first
 	in_background rlock fair -w 60s b a -- sh -c 'echo second >>order'
 	wait_until 10 at_node_of a has_queue_length a 2

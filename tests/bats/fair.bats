@@ -243,7 +243,7 @@ keeps_queue_in_freeze() {
 		keeps_queue_in_freeze
 	}
 	grep -qE '^rlock: a: waiting for .*, held for [0-9.]+s, position 2 in the queue$' stderr-r2
-	# While the server is down a waiter pauses for up to 1.5 s, and an empty server keeps the order for 2 s only.
+	# Stop the waiters while the server is down: otherwise their pauses grow to 1.5 s, and an empty server keeps the order for only 2 s.
 	stop_waiters "${PIDS[r1]}" "${PIDS[r2]}" "${PIDS[r3]}"
 	kill_server
 	start_own_server
@@ -273,7 +273,7 @@ keeps_queue_in_freeze() {
 	RLOCK_URL=unix://$PWD/waiters.sock queue_fair_contenders r1 r2 r3 r4 r5
 	SERVER_SOCKET=$PWD/two/redis.sock
 	wait_until 5 queue_is a r1 r2 r3 r4 r5
-	# On the new master.
+	# The new master must have the heartbeats that say so, or it would take the waiters for dead.
 	wait_until 5 has_subscribed_in_queue a 5
 	kill -s KILL "$MASTER"
 	wait_until 5 is_gone "$MASTER"
@@ -322,7 +322,7 @@ queue_java() {
 	wait_until 5 redis_says 1 exists 'rlock_waiters:{sometimes}:foreign'
 	java_subscribes sometimes J1
 	listener=$PID
-	# The waiter checks that every 2 s. If it notices nothing, because a check is late on a busy machine, J1 counts as dead earlier.
+	# Wait until rlock has noticed the subscription, which it checks every 2 s: otherwise its count of 6 s without one would continue.
 	wait_until 5 redis_says 0 exists 'rlock_waiters:{sometimes}:foreign'
 	stays_true_for 1.5 are_waiting r2 r3 r4 r5
 	kill "$listener"

@@ -1,11 +1,8 @@
 #!/usr/bin/env bats
-# bats file_tags=long
 # A server whose memory is full: it grants no lock, releases locks, and lets waiters wait.
 
 load ../lib/usual
 load ../lib/own_servers
-
-setup_file() { start_warm_server run; }
 
 teardown() { common_teardown; }
 

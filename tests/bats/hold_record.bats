@@ -70,7 +70,7 @@ status_is() {
 	start_holder r1 fair a
 	queue_fair_contender r2 a
 	status_is '[(w["process"]["pid"], w["process"]["here"], w["dead"]) for w in lock["queue"]]' "[(${PIDS[r2]}, True, False)]" a
-	# queue_contender waits for one subscription more than there are.
+	# Wait for the subscription of r2: otherwise queue_contender would count it as that of w.
 	wait_until 5 has_subscribers 1
 	start_holder r3 read b
 	queue_contender w write b

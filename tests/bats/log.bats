@@ -156,7 +156,7 @@ objects() {
 	assert_equal "$(field reason lost)" '"it expired or was deleted on the server"'
 	assert_equal "$(field owner broken)" "$(field owner acquired)"
 	rm log
-	# If the renewer got no processor for a second, rlock has taken over, and nobody would be left after its death.
+	# Try again if rlock has taken over from a late renewer: after the SIGKILL no process would log the release.
 	for _ in 1 2 3; do
 		rm -f log end-commands
 		hold_in_background b --log log
@@ -340,7 +340,7 @@ except BlockingIOError:
 	assert_line --regexp '^<14>.* event=acquired name=d '
 	assert_line --regexp '^<14>.* event=released name=d '
 	rmdir dev
-	# A line is awaited for half a second only: a later failure sends no line to syslog.
+	# Try again if a line was late: rlock waits for each line for half a second, and sends a line that fails later to no other log.
 	for _ in 1 2 3; do
 		rmdir dev 2>/dev/null || :
 		run -0 with_daemon 1 rlock run --log /dev/full e -- true

@@ -213,7 +213,7 @@ has_only_command() {
 	redis pexpire a 25000 >/dev/null
 	rotate second-t0ken
 	wait_until 20 ttl_is_above a 25000
-	# A helper that was late is reaped at the next renewal.
+	# Wait longer than for a renewal, which reaps a helper that has ended late.
 	wait_until 15 has_only_command "$PID"
 	: >away
 	close_connections

@@ -48,7 +48,7 @@ waits_for_none() {
 
 # has_evaluated_more NUMBER COUNT: whether that server has evaluated more than COUNT scripts.
 has_evaluated_more() {
-	on "$1" ask_server info commandstats && [[ $ANSWER =~ cmdstat_evalsha:calls=([0-9]+) ]] && ((BASH_REMATCH[1] > $2))
+	[ "$(on "$1" calls_of evalsha)" -gt "$2" ]
 }
 
 # A command for sh: ends when the server at this socket has evaluated another script.
@@ -233,7 +233,7 @@ is_kept() {
 }
 
 # late_at_third first|second: starts an rlock PID whose renewer acquires the lock with two attempts, as it has replaced another one. Both are
-# granted by the first two servers. The third server gets the one that is named only when both have ended.
+# granted by the first two servers. The third server gets the first or the second one only when both have ended.
 late_at_third() {
 	start_proxy_to 3
 	proxy_to 3 log requests
@@ -243,16 +243,16 @@ late_at_third() {
 	on 3 replace_renewer
 	# Let the first attempt find the lock free on all servers.
 	stop_waiters "$PID"
-	find_other_id requests
+	find_other_attempt requests
 	case $1 in
 	first) proxy_to 3 hold-request "$ACQUIRE! undo " 1 ;;
-	second) proxy_to 3 hold-request "$OTHER_ID" 1 ;;
+	second) proxy_to 3 hold-request "$OTHER_ATTEMPT" 1 ;;
 	esac
 	on_each redis del a >/dev/null
 	on_each redis publish 'redisson_lock__channel:{a}' 0 >/dev/null
 	continue_waiters "$PID"
 	wait_until 20 has_child "$PID" run_until_ended
-	has_no_rules 3
+	faults_happened_at 3
 	proxy_to 3 release
 }
 

@@ -21,8 +21,8 @@ load ../lib/proxying
 	assert_one_line '^rlock: a: timed out after 1s'
 }
 
-# requests: as server_commands, but without the probes of a subscription, which a waiter sends every few seconds. One request reads both
-# counts, or a probe could come in between.
+# requests: as server_commands, but without the probes of a subscription, which a waiter sends every few seconds. Read both counts by
+# one request: between two requests the waiter could send a probe.
 requests() {
 	local subscribes=0
 	ask_server info all
@@ -155,9 +155,7 @@ note_is() {
 	wait_until 5 file_exists in-first
 	in_background rlock run --note 'the second' a -- inside second
 	wait_until 5 has_waiters a 1
-	# The first waiter must not be so late that another one acquires the lock before it.
-	find_renewer "$PID"
-	run_in_real_time "$RENEWER"
+	run_waiter_in_real_time "$PID"
 	in_background env TERM=xterm script -qfec 'rlock run a -- echo done' shown </dev/null >/dev/null
 	in_background env CI=true rlock run a -- true 2>log
 	wait_until 20 grep -qE 'first, held for ([3-9]|[1-9][0-9]+)s' shown

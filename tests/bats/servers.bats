@@ -366,9 +366,9 @@ keeps_lock_after_late_undo() {
 	proxy_to 1 hold-reply ' undo ' 1
 	proxy_to 3 hold-reply "$ACQUIRE" 1
 	in_background rlock run -t 10m --connect-timeout 20s -w 60s a -- touch begun
-	wait_until 10 has_no_rules 3
+	wait_until 10 faults_happened_at 3
 	# Now rlock waits for the reply to the undo at server 1, and then sends the one to server 3.
-	wait_until 10 has_no_rules 1
+	wait_until 10 faults_happened_at 1
 	proxy_to 3 cut
 	kill -s TERM "$PID"
 	ended_with 143
@@ -392,7 +392,7 @@ wait_for_fair_lock_at_2() {
 	wait_for_fair_lock_at_2
 	wait_until 10 on_each has_queue_length a 1
 	proxy_to 1 hold-request "$ACQUIRE! undo " 1
-	wait_until 20 has_no_rules 1
+	wait_until 20 faults_happened_at 1
 	kill "$PID"
 	ended_with 143
 	wait_until 5 on 1 no_keys
@@ -414,20 +414,18 @@ hold_second_attempt() {
 	on 2 replace_renewer
 	find_renewer "$PID"
 	stop_waiters "$PID"
-	find_other_id requests
-	for number; do proxy_to "$number" hold-request "$OTHER_ID" 1; done
+	find_other_attempt requests
+	for number; do proxy_to "$number" hold-request "$OTHER_ATTEMPT" 1; done
 	on 2 release_by_foreign_client a
 	continue_waiters "$PID"
-	for number; do wait_until 10 has_no_rules "$number"; done
+	for number; do wait_until 10 faults_happened_at "$number"; done
 }
 
 @test "a second attempt without a reply is undone together with the first one, over the same stream" {
 	hold_second_attempt 1
 	# Now server 1 can be reached over this stream only.
 	proxy_to 1 refuse on
-	# rlock kills a renewer that gets no processor for a second, and then nothing is sent behind the attempt.
-	run_in_real_time "$PID"
-	run_in_real_time "$RENEWER"
+	run_waiter_in_real_time "$PID"
 	kill "$PID"
 	ended_with 143
 	on 1 is_held a
@@ -441,12 +439,12 @@ hold_second_attempt() {
 	wait_until 10 on 2 has_queue_length a 1
 	on 2 replace_renewer
 	stop_waiters "$PID"
-	find_other_id requests
-	proxy_to 1 hold-request "$OTHER_ID" 1
+	find_other_attempt requests
+	proxy_to 1 hold-request "$OTHER_ATTEMPT" 1
 	end_commands
 	ended_with 0 "$HOLDER"
 	continue_waiters "$PID"
-	wait_until 10 has_no_rules 1
+	wait_until 10 faults_happened_at 1
 	kill "$PID"
 	ended_with 143
 	wait_until 5 on_each no_keys

@@ -39,8 +39,8 @@ load ../lib/queue
 	queue_contender w run a b
 	queue_contender one run a
 	finish_contenders x
-	# The waiter for two names is woken first, and must leave the free name to the next waiter. But for one that has waited for 2 s, as on
-	# a busy machine, a name is kept for up to 2 s.
+	# The waiter for two names is woken first, and must leave the free name to the next waiter. But if it has waited for 2 s, as on a busy
+	# machine, the server keeps the name for it for up to 2 s.
 	if (($(now_ms) - start < 2000)); then enters_when_woken one; else wait_until_entered one 10; fi
 	finish_contenders one
 	are_waiting w

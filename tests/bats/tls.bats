@@ -369,7 +369,7 @@ loads_key_and_certificate_together() {
 @test "a server that restarts with another certificate while a lock is held is not trusted" {
 	record_stderr rlock run --cacert "$CA" -t 20s a -- run_until_ended
 	wait_until 5 has_command "$PID"
-	# Then a long time is left until the lock counts as lost: the last attempt must meet the server that has started again.
+	# Wait for a renewal: the server must start again before the lock counts as lost, or the message names another cause.
 	await_renewal a 20000
 	local port=$PORT
 	stop_server

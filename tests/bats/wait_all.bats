@@ -141,7 +141,7 @@ hold_nested() {
 
 @test "terminating a command leaves a slow inner renewer the time to release its lock" {
 	local began_ms
-	# The inner renewer gets SIGKILL 5 s after its command, which gets it 12.5 s after its start: try again if the test itself is late.
+	# Try again if this test is late: the outer rlock kills the inner command 12.5 s after its start, and the inner renewer 5 s later.
 	for _ in 1 2 3; do
 		rm -f inner
 		redis flushall >/dev/null

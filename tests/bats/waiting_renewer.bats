@@ -48,11 +48,11 @@ no_command_runs() {
 		in_background rlock "$verb" a -- true
 		wait_until 5 waits_in_queue 2
 		wait_until 5 has_subscribers 2
-		# Other waiters rightly remove one that has not subscribed again after 2 s.
+		# Stop the second waiter: it would remove the first one, whose next renewer may need more than 2 s to subscribe.
 		stop_waiters "$PID"
 		before=$(waiting_ids)
 		subscribed=$(calls_of subscribe)
-		# rlock may have replaced a late renewer.
+		# Find the renewer again, since rlock may have replaced it.
 		find_renewer "$first"
 		renewer=$RENEWER
 		kill -s KILL "$renewer"
@@ -207,13 +207,10 @@ grant_unheard() {
 	wait_until 10 has_waiters a
 	# The next renewer makes each grant again with another hold id.
 	replace_renewer
-	# rlock kills a renewer that gets no processor for a second, and then nothing is sent behind the attempt.
-	find_renewer "$PID"
-	run_in_real_time "$PID"
-	run_in_real_time "$RENEWER"
+	run_waiter_in_real_time "$PID"
 	stop_waiters "$PID"
-	find_other_id requests
-	proxy hold-request "$OTHER_ID" 1
+	find_other_attempt requests
+	proxy hold-request "$OTHER_ATTEMPT" 1
 	release_by_foreign_client a
 	continue_waiters "$PID"
 	wait_until 10 faults_happened

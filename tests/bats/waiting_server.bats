@@ -30,19 +30,18 @@ release_each() {
 
 @test "a wait during which the server stops answering ends with 69, even with -q -E 0, as the holder is not known" {
 	local verb
-	local -a pids=() real_time=()
-	# rlock kills a renewer that gets no processor for a second at the end of the wait.
-	! chrt --rr 1 true 2>/dev/null || real_time=(chrt --rr 1)
+	local -a pids=()
 	hold_each
 	for verb in run fair 'sem --permits 1'; do
 		# shellcheck disable=SC2086
-		in_background "${real_time[@]}" sh -c 'stderr=$1; shift; exec rlock "$@" 2>"$stderr"' sh "stderr-${verb%% *}" \
+		in_background sh -c 'stderr=$1; shift; exec rlock "$@" 2>"$stderr"' sh "stderr-${verb%% *}" \
 			$verb -q -E 0 -w 9s "${verb%% *}" -- touch ran
 		pids+=("$PID")
 	done
 	wait_until 5 has_waiters run
 	wait_until 5 has_waiters sem
 	wait_until 5 has_queue_length fair 1
+	for PID in "${pids[@]}"; do run_waiter_in_real_time "$PID"; done
 	kill -STOP "$SERVER_PID"
 	for PID in "${pids[@]}"; do
 		ended_with 69
@@ -123,9 +122,7 @@ is_probed() {
 	redis config resetstat >/dev/null
 	in_background rlock run -u "redis://waiter:x@127.0.0.1:$PORT" a -- true
 	wait_until 5 has_waiters a
-	# rlock replaces a renewer that is late by a second.
-	find_renewer "$PID"
-	run_in_real_time "$RENEWER"
+	run_waiter_in_real_time "$PID"
 	wait_until 5 has_subscribers 1
 	# The first probe follows the attempt that comes after the subscription.
 	wait_until 10 is_probed 1

@@ -26,6 +26,7 @@
 #   replace_renewer                    kills the renewer of the waiter PID; then the next one waits
 #   kill_with_renewers PID...          SIGKILL to rlocks and their renewers
 #   find_renewer PID                   waits until that rlock has a renewer; sets RENEWER, its pid
+#   run_waiter_in_real_time PID        gives a waiting rlock and its renewer a real-time priority, if that is allowed; sets RENEWER
 #   kill_whole PID                     SIGKILL to rlock, its renewer and its command
 # Facts, which check once and do not wait:
 #   is_held, is_free NAME              whether the lock's key exists; whether it does not
@@ -199,7 +200,10 @@ commands_in_scripts() {
 
 # calls_of COMMAND: prints how often clients and scripts have run COMMAND since the statistics were reset.
 calls_of() {
-	redis info commandstats | tr -d '\r' | awk -F '[:=,]' -v "command=cmdstat_$1" '$1 == command { n = $3 } END { print n + 0 }'
+	local statistics count=0
+	statistics=$(redis info commandstats) || :
+	[[ ! $statistics =~ "cmdstat_$1:calls="([0-9]+) ]] || count=${BASH_REMATCH[1]}
+	echo "$count"
 }
 
 # has_subscribed_again COUNT: whether clients have sent the server more than COUNT subscriptions.
@@ -426,6 +430,14 @@ find_renewer() {
 	RENEWER=${RENEWERS[0]}
 }
 
+# run_waiter_in_real_time: a busy machine may otherwise give the waiter no processor for a second or two. Then rlock kills the renewer, which
+# sends nothing more, and other callers rightly overtake the waiter.
+run_waiter_in_real_time() {
+	find_renewer "$1"
+	run_in_real_time "$1"
+	run_in_real_time "$RENEWER"
+}
+
 # has_other_renewer PID RENEWER: whether that rlock has one renewer, which is not RENEWER.
 has_other_renewer() {
 	find_renewers "$1"
@@ -512,7 +524,7 @@ continue_with_signal() {
 has_no_pending_signals() {
 	local status
 	is_gone "$1" && return
-	# Read all of it: what a read leaves, the next read from another file can get, if the process ends in between.
+	# Read the whole file: if the process ended after a shorter read, bash would return the rest to the next read, of another file.
 	{ read -r -d '' status <"/proc/$1/status" || :; } 2>/dev/null
 	[[ ${status-} =~ ShdPnd:[[:blank:]]0+[^0-9a-f] ]]
 }

@@ -95,8 +95,8 @@ assert_one_message() {
 	assert_one_line '^rlock: .'
 }
 
-# run_timed_out STATUS COMMAND...: as run, for the message at the end of a wait; asserts the exit status. Runs it again if rlock has
-# ended the waiting renewer, which got no processor for a second, or if a short wait has ended before the server got one.
+# run_timed_out STATUS COMMAND...: as run, for the message at the end of a wait; asserts the exit status. On a busy
+# machine rlock may kill a renewer that got no processor for a second, or get no answer within a short wait: then runs COMMAND again.
 run_timed_out() {
 	local try
 	for try in {1..5}; do

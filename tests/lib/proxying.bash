@@ -6,8 +6,8 @@
 #   start_proxy_between LISTEN TARGET starts a proxy; sets LISTENED, the address that it listens on
 #   proxy COMMAND...                  sends a command to the proxy, such as a fault
 #   faults_happened                   whether all faults that were ordered have happened
-#   find_other_id FILE                sets OTHER_ID, a text for rules: attempts for the plain or fair lock "a" with another hold id than the
-#                                     last one in FILE, a log of the proxy
+#   find_other_attempt FILE           sets OTHER_ATTEMPT, a text for rules. It matches attempts for the plain or fair lock "a" whose hold id is
+#                                     not that of the last attempt in FILE, a log of the proxy
 
 # start_proxy [LISTEN]: if LISTEN is a TCP address, sets PROXY_PORT and leaves RLOCK_URL unchanged.
 start_proxy() {
@@ -51,13 +51,13 @@ faults_happened() {
 	proxy state | grep -q 'rules=0'
 }
 
-# find_other_id: the waiter must be stopped. A rule that counts attempts instead could meet one that was sent to only some servers when the
-# waiter was stopped.
-find_other_id() {
+# find_other_attempt: call it while the waiter is stopped. (A rule for the second attempt from now would be wrong: the waiter may be stopped
+# between the requests of one attempt to several servers.)
+find_other_attempt() {
 	local id
 	id=$(sed -n '/ undo /d; s/.*redisson_lock_token:{a} .* \([0-9a-f]\{32\}\) .*/\1/p' "$1" | tail -n 1)
 	[ -n "$id" ] || return
-	OTHER_ID="$ACQUIRE!$id"
+	OTHER_ATTEMPT="$ACQUIRE!$id"
 }
 
 # Texts by which the proxy recognises requests for the plain or fair lock "a". RENEW does not occur only in renewals, but in all

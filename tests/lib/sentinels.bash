@@ -3,7 +3,7 @@
 #   start_masters COUNT [OPTION...]          start_servers, each also on a port; sets PORTS
 #   start_sentinels COUNT [LINE...]          starts sentinels with these lines of configuration; sets SENTINELS and RLOCK_URL
 #   on_sentinel, ask_sentinel NUMBER COMMAND...   print, or set ANSWER to, the sentinel's reply
-#   sentinel_pid NUMBER, stop_sentinels, freeze_sentinels NUMBER..., thaw_sentinels   their processes
+#   sentinel_pid NUMBER, stop_sentinels, freeze_sentinels NUMBER..., thaw_sentinels, signal_sentinels SIGNAL NUMBER...   their processes
 #   set_master PORT [HOST]                  makes all three sentinels name this server as the master
 #   set_master_at NUMBER SERVER [EPOCH]     makes one sentinel name another server, at this epoch
 #   has_epoch NUMBER EPOCH                   whether the sentinel's configuration has this epoch
@@ -71,6 +71,15 @@ sentinel_pid() {
 	echo "$(<"$BATS_FILE_TMPDIR/sentinel-$1/pid")"
 }
 
+# signal_sentinels SIGNAL NUMBER...: starts no process, since some tests must send two signals within a second.
+signal_sentinels() {
+	local number pid
+	for number in "${@:2}"; do
+		read -r pid <"$BATS_FILE_TMPDIR/sentinel-$number/pid"
+		kill "-$1" "$pid"
+	done
+}
+
 stop_sentinels() {
 	local file
 	for file in "$BATS_FILE_TMPDIR"/sentinel-*/pid; do
@@ -109,19 +118,11 @@ sentinels_url() {
 }
 
 freeze_sentinels() {
-	local number pid
-	for number; do
-		read -r pid <"$BATS_FILE_TMPDIR/sentinel-$number/pid"
-		kill -STOP "$pid"
-	done
+	signal_sentinels STOP "$@"
 }
 
 thaw_sentinels() {
-	local number pid
-	for number in 1 2 3; do
-		read -r pid <"$BATS_FILE_TMPDIR/sentinel-$number/pid"
-		kill -CONT "$pid"
-	done
+	signal_sentinels CONT 1 2 3
 }
 
 # ---- real failovers ----

@@ -13,7 +13,7 @@
 #   socket_of, port_of NUMBER, server_count
 #   is_older NUMBER SECONDS                 whether the server has run for at least SECONDS
 #   start_proxy_to NUMBER [LISTEN], proxy_to NUMBER COMMAND...   start a faultproxy in front of a server; send it a command
-#   has_no_rules NUMBER                     whether all faults that were ordered from the proxy of that server have happened
+#   faults_happened_at NUMBER               whether all faults that were ordered from the proxy of that server have happened
 
 # start_servers COUNT [OPTION...]: takes the options of start_server. All tests of a file share the first three servers;
 # take_servers gives a test servers from number 4 on.
@@ -149,6 +149,6 @@ proxy_to() {
 	ask_redis "$BATS_TEST_TMPDIR/control-$1" "${@:2}"
 }
 
-has_no_rules() {
+faults_happened_at() {
 	proxy_to "$1" state | grep -q rules=0
 }
