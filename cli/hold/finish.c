@@ -244,17 +244,24 @@ static enum rlock_status release_or_keep(struct rlock_conn *conn, struct rlock_h
 
 /* ---- report the result ---- */
 
-static void log_end(const struct lease *lease, enum event_kind kind, const char *why)
+/*
+ * Log how the hold ended. A release is logged once for front and renewer. Set the mark after the line: a renewer that is killed in
+ * between leaves two lines, and with the other order it would leave none.
+ */
+static void log_end(struct lease *lease, enum event_kind kind, const char *why)
 {
 	char reason[REASON_MAX];
 	struct event event = end_event(lease, reason);
 
+	if (lease->is_release_logged)
+		return;
 	event.kind = kind;
 	if (kind == EVENT_RELEASED)
 		event.kept_ms = left_ms_of(lease, rlock_now_ms());
 	else
 		event.reason = why;
 	event_log(&event);
+	lease->is_release_logged = kind == EVENT_RELEASED;
 }
 
 static void message_released(const struct lease *lease)

@@ -103,7 +103,8 @@ struct lease {
 	/* The command's process is about to execute COMMAND, or has done so. Until then a lost lock is reported as not used, with 75. */
 	atomic_bool has_begun;
 	/* what has been reported to the user and the log, so that a front that takes over does not repeat it */
-	atomic_bool is_loss_reported, is_loss_logged, is_denied_reported, is_signal_denied_reported;
+	atomic_bool is_loss_reported, is_loss_logged, is_release_logged;
+	atomic_bool is_denied_reported, is_signal_denied_reported;
 	/* enum terminate_reason */
 	_Atomic int reported_reason;
 	/*

@@ -110,6 +110,19 @@ killed_at() {
 	wait_until 5 no_rlock_runs
 }
 
+@test "a renewer killed at any record that it sends to rlock leaves one line for the release in the log" {
+	needs_refuse
+	local number
+	for ((number = 1; number < 100; number++)); do
+		rm -f at log
+		run timeout -s KILL 30 refuse at rlock-renewer sendmsg KILL "$number" rlock run -v -t 10s --log log a -- true
+		[ -s at ] || break
+		assert_equal "$status" 0
+		assert_equal "$(grep -c ' event=released ' log)" 1
+	done
+	((number > 3)) || fail "only $number records were sent"
+}
+
 @test "when the renewer is killed before the fork of the command, --max-run counts from the start by the next renewer" {
 	needs_refuse
 	# The next renewer is forked only after 200 ms, so a deadline of the killed one has passed. Try again if a busy machine let the new

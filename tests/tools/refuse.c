@@ -258,8 +258,13 @@ static int decide(const struct seccomp_notif *notif, struct hold_entry *out)
 		      (int)pid, parent);
 	if (error != NULL)
 		return (int)error->number;
-	(void)kill(pid, strcmp(how, "STOP") == 0 ? SIGSTOP : SIGKILL);
-	return 0;
+	if (strcmp(how, "STOP") == 0) {
+		(void)kill(pid, SIGSTOP);
+		return 0;
+	}
+	(void)kill(pid, SIGKILL);
+	/* Refuse the call: if the answer comes before the process has died, the kernel would still make the call. */
+	return EINTR;
 }
 
 /* ---- the supervisor ---- */
