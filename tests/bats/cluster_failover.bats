@@ -18,12 +18,11 @@ setup_file() {
 }
 
 # Begin a test only when all nodes serve, since the test before may have restarted one. The nodes that tests kill refuse
-# connections immediately, so a long limit delays no test: it is for a busy machine.
+# connections immediately, so the long limit delays no test.
 setup() {
 	wait_until 30 cluster_is_up
 	directory_setup
-	echo 'connect-timeout = 30s' >rlock.conf
-	export RLOCK_CONFIG=$PWD/rlock.conf
+	use_long_connect_timeout
 }
 
 # name_at_node NUMBER...: sets NAME to a name that one of these nodes owns, and NODE to that node.

@@ -317,9 +317,9 @@ end_hang() {
 }
 
 @test "when SIGKILL does not end a renewer that hangs while it waits, rlock ends at the end of the wait time with 75" {
-	wait_on_file_system -w 7s
-	takes_less_than 12 ended_with 75
-	stderr_is_one_line '^rlock: a: timed out after 7s: '
+	wait_on_file_system -w 12s
+	takes_less_than 17 ended_with 75
+	stderr_is_one_line '^rlock: a: timed out after 12s: '
 	end_hang
 }
 

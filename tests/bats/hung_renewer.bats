@@ -126,12 +126,13 @@ is_replaced_in_time() {
 	kill -s STOP "$RENEWER" && wait_until 5 is_gone "$RENEWER" && ! gone 1500 "$PID" >/dev/null
 }
 
-# ended_or_lost: asserts that rlock exits with 0, or with the status of a lost lock: 76, or 75 if its command has not run.
+# ended_or_lost: asserts that rlock exits with 0, or with the status of a lost lock: 76, or 75 if its command has not run. If rlock found
+# its renewer late before the command ran, and SIGKILL did not end that in time on a busy machine, the status is 71.
 ended_or_lost() {
 	local status=0
 	wait_until 30 is_gone "$PID"
 	wait "$PID" || status=$?
-	[[ $status = 0 || $status = 76 || $status = 75 && ! -s command-pid ]] || fail "ended with $status"
+	[[ $status = 0 || $status = 76 || $status = 7[15] && ! -s command-pid ]] || fail "ended with $status"
 }
 
 @test "a renewer that is stopped while its renewal is not answered is replaced before a lease of a second is lost" {

@@ -5,6 +5,7 @@ load ../lib/usual
 
 setup() {
 	directory_setup
+	use_long_connect_timeout
 	export LOCAL=$RLOCK_RUNTIME_DIR/local.sock
 }
 
@@ -61,6 +62,7 @@ no_local_server() {
 @test "local: works in RLOCK_URL and in the configuration file, gets no password, and starts a server only when named" {
 	run -69 rlock run -u "unix://$PWD/nobody.sock" --connect-timeout 200ms a -- true
 	[ ! -e "$LOCAL" ]
+	unset RLOCK_CONFIG
 	echo swordfish >password
 	mkdir "$XDG_CONFIG_HOME"
 	printf '%s\n' 'url = redis://redis.example' "password-file = $PWD/password" 'db = 3' >"$XDG_CONFIG_HOME/rlock.conf"
@@ -78,7 +80,7 @@ no_local_server() {
 		printf 0 >number
 		BACKGROUND=()
 		for _ in {1..10}; do
-			in_background rlock run -u local: --connect-timeout 30s a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
+			in_background rlock run -u local: a -- sh -c 'read -r n <number; echo $((n + 1)) >number'
 		done
 		all_ended_with 0
 		assert_equal "$(<number)" 10
@@ -96,7 +98,7 @@ no_local_server() {
 		# Before it closes the socket, the kernel releases the memory of the server: let that take some time.
 		ask_redis "$LOCAL" eval 'redis.call("set", KEYS[1], string.rep("x", ARGV[1]))' 1 filler $((1 << 27)) >/dev/null
 		kill -KILL "$SERVER"
-		for _ in 1 2 3; do in_background rlock run -u local: --connect-timeout 30s a -- true; done
+		for _ in 1 2 3; do in_background rlock run -u local: a -- true; done
 		all_ended_with 0
 	done
 }
@@ -155,7 +157,7 @@ listener.listen()
 threading.Thread(target=lambda: threading.Event().wait(60)).start()
 ctypes.CDLL(None).pthread_exit(None)'
 	wait_until 10 is_gone "$PID"
-	run -0 rlock run -u local: --connect-timeout 10s a -- ask_redis "$LOCAL" exists a
+	run -0 rlock run -u local: a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 }
 
@@ -168,7 +170,7 @@ has_socket() {
 	start_local
 	kill -STOP "$SERVER"
 	no_local_server 69 '^rlock: ' --connect-timeout 300ms
-	in_background rlock run -u local: --connect-timeout 30s a -- true
+	in_background rlock run -u local: a -- true
 	wait_until 5 has_socket "$PID"
 	kill -TERM "$PID"
 	ended_with 143
@@ -221,9 +223,9 @@ remains_only_server_after() {
 	mkdir bin
 	printf '#!/bin/sh\nread -r _ <"%s"\nexec %s "$@"\n' "$PWD/go" "$(command -v redis-server)" >bin/redis-server
 	chmod +x bin/redis-server
-	PATH=$PWD/bin:$PATH in_background rlock run -u local: --connect-timeout 30s a -- true
+	PATH=$PWD/bin:$PATH in_background rlock run -u local: a -- true
 	wait_until 10 has_servers 1
-	in_background rlock run -u local: --connect-timeout 30s a -- true
+	in_background rlock run -u local: a -- true
 	# Let both calls poll for as long as it takes until they check for a lost socket.
 	pause_for 0.5
 	run -0 rlock check
@@ -240,7 +242,7 @@ remains_only_server_after() {
 @test "a runtime directory that is removed while rlock looks for the private server is created again" {
 	needs_refuse
 	echo >hangs
-	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: --connect-timeout 30s a -- true
+	in_background refuse hangs rlock connect WAIT 1 rlock run -u local: a -- true
 	wait_until 10 grep -q "[0-9]" hangs
 	rmdir "$RLOCK_RUNTIME_DIR"
 	rm hangs

@@ -14,7 +14,8 @@ OVERWRITTEN='its key was overwritten with another type \(string\)'
 		name=${key#rlock_holds:\{} name=${name%\}}
 		in_background sh -c 'exec "$@" 2>"stderr-$0"' "$name" rlock "$name" -t 9s "$name" -- run_until_ended
 		pids+=("$PID")
-		wait_until 10 is_held "$name"
+		# If the lock were lost before its command runs, that would not be started.
+		wait_until 10 has_child "$PID" run_until_ended
 		redis set "$key" text >/dev/null
 	done
 	for pid in "${pids[@]}"; do

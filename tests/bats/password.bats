@@ -173,9 +173,9 @@ make_user() {
 @test "a denied login or a missing database releases, breaks and renews no lock of another user or database" {
 	local code text option words
 	make_user
-	rlock lock --owner x --lease 20s a
+	rlock lock --owner x --lease 60s a
 	# Load the scripts into the server.
-	rlock renew --owner x --lease 20s a
+	rlock renew --owner x --lease 60s a
 	rlock unlock --owner x warm || :
 	rlock unlock --force warm || :
 	while read -r code text option; do
@@ -189,7 +189,7 @@ make_user() {
 		78 database --db 99
 	END
 	is_held a
-	assert_ttl 1 "$(redis pttl a)" 20000
+	assert_ttl 1 "$(redis pttl a)" 60000
 }
 
 # ---- that no password is shown ----

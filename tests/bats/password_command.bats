@@ -12,6 +12,7 @@ setup_file() { start_server_at_port; }
 setup() {
 	umask 077
 	directory_setup
+	use_long_connect_timeout
 	export RLOCK_URL=redis://ci@127.0.0.1:$PORT
 	rotate first-t0ken
 	# Let commands hang in a sleep with an argument that no other process on this machine has: by it has_hanging finds them.

@@ -59,10 +59,10 @@ is_empty() {
 }
 
 @test "a replica may be down for less than the lease; after that the command is terminated, 76" {
-	in_background rlock run -w 60s -t 18s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
+	in_background rlock run -w 60s -t 24s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 20 [ -s inner ]
-	# A renewal is due when 12 s are left, and the lock would be lost 6 s after that.
-	SERVER_SOCKET=$PWD/one/redis.sock wait_until 12 ttl_is_below a 14400
+	# A renewal is due when 16 s are left, and the lock would be lost 8 s after that.
+	SERVER_SOCKET=$PWD/one/redis.sock wait_until 12 ttl_is_below a 18400
 	kill -STOP "$REPLICA"
 	stays_true_for 3.6 is_running "$PID"
 	kill -CONT "$REPLICA"

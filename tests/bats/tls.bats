@@ -323,7 +323,7 @@ loads_key_and_certificate_together() {
 	cp "$CA" ca.pem
 	cp "$CERTIFICATES/client".* .
 	redis config set tls-auth-clients yes >/dev/null
-	record_stderr rlock run -v --cacert ca.pem --cert client.crt --key client.key -t 15s a -- run_until_ended
+	record_stderr rlock run -v --cacert ca.pem --cert client.crt --key client.key -t 24s a -- run_until_ended
 	wait_until 5 is_held a
 	create_certificates new
 	cp new/ca.crt ca.pem
@@ -333,7 +333,7 @@ loads_key_and_certificate_together() {
 	connect_anew
 	wait_until 10 grep -q "changed TLS files do not count yet: key 'client.key': it has no private key" stderr
 	cp new/client.key .
-	await_renewal a 15000
+	await_renewal a 24000
 	end_commands
 	ended_with 0
 }

@@ -17,6 +17,7 @@
 # Setup and teardown of a test:
 #   common_setup, directory_setup      a clean environment and an empty server; directory_setup also enters the test's directory
 #   common_teardown                    kills what the test has started
+#   use_long_connect_timeout           for the setup of files whose servers or programs a busy machine makes slower than the default
 # Processes in the background:
 #   in_background COMMAND...           starts a program; sets PID
 #   hold_in_background NAME [OPTION...]   starts `rlock run`, which holds the lock until end_commands; sets PID
@@ -261,6 +262,12 @@ directory_setup() {
 	common_setup
 	export REDIS="ask_redis $SERVER_SOCKET"
 	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# use_long_connect_timeout: writes a configuration file into the test's directory, which is then the one in use.
+use_long_connect_timeout() {
+	echo 'connect-timeout = 30s' >rlock.conf
+	export RLOCK_CONFIG=$PWD/rlock.conf
 }
 
 # common_teardown: ends the processes that the test has left in the background, also after a failure.

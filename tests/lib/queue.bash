@@ -22,9 +22,12 @@ start_fair_contender() {
 	start_contender "$1" fair "${@:2}"
 }
 
+# It gets a real-time priority: a waiter that comes too late to its turn on a busy machine rightly loses its position.
 queue_fair_contender() {
+	local RENEWER
 	start_fair_contender "$@"
 	wait_until 10 is_last "${!#}" "$1"
+	run_waiter_in_real_time "${PIDS[$1]}"
 }
 
 queue_fair_contenders() {

@@ -28,8 +28,9 @@ int main(int argc, char **argv)
 	int status = 0;
 	pid_t pid;
 
+	/* Write line by line: otherwise lines of the two processes mix when their buffers are full. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	check(acquire(conn, "shared", &hold) == RLOCK_OK, "it is acquired");
-	(void)fflush(stdout);
 	rlock_conn_set_trace(conn, trace, NULL);
 	pid = fork();
 	if (pid == 0) {
