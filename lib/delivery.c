@@ -123,8 +123,12 @@ static enum rlock_status attempt_delivery(void *ctx, int64_t end_ms, bool *may_c
 {
 	struct rlock__delivery *delivery = ctx;
 	struct rlock__broadcast *broadcast = &delivery->broadcast;
+	int64_t sent_ms = rlock_now_ms();
 	enum rlock_status status = deliver_once(delivery, end_ms);
 
+	/* A request about a lock of any owner says only what that server has. */
+	if (status == RLOCK_OK && !broadcast->is_of_any_owner)
+		rlock__broadcast_confirm_losses(broadcast, sent_ms, end_ms);
 	if (status == RLOCK_OK)
 		status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	rlock__broadcast_close_failed(broadcast);

@@ -93,7 +93,8 @@ static const struct rlock__script *make_renew(const void *ctx, size_t index,
 
 /* RLOCK_OK: a quorum of servers has renewed the hold, and replicas and sentinels confirm it. */
 static enum rlock_status broadcast_renewal(const struct renewal *renewal,
-					   struct rlock__broadcast *broadcast, int64_t deadline_ms)
+					   struct rlock__broadcast *broadcast, int64_t sent_ms,
+					   int64_t deadline_ms)
 {
 	const struct rlock__places *places = &renewal->places;
 	enum rlock_status status;
@@ -106,6 +107,7 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	if (status != RLOCK_OK)
 		return status;
+	rlock__broadcast_confirm_losses(broadcast, sent_ms, deadline_ms);
 	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 	if (status != RLOCK_OK)
 		return status;
@@ -144,7 +146,7 @@ enum rlock_status rlock_renew(struct rlock_conn *conn, struct rlock_hold *hold, 
 	if (status != RLOCK_OK)
 		return status;
 	rlock__broadcast_init(&broadcast, &renewal.places, read_renewal, &renewal);
-	status = broadcast_renewal(&renewal, &broadcast, deadline_ms);
+	status = broadcast_renewal(&renewal, &broadcast, sent_ms, deadline_ms);
 	if (status == RLOCK_OK) {
 		hold->sent_ms = sent_ms - rlock__conn_drift_ms(conn, lease_ms);
 		hold->lease_ms = lease_ms;

@@ -788,6 +788,27 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 	return failure;
 }
 
+void rlock__broadcast_confirm_losses(struct rlock__broadcast *broadcast, int64_t since_ms,
+				     int64_t deadline_ms)
+{
+	for (size_t i = 0; i < broadcast->places->count; i++) {
+		struct rlock__connection *connection = broadcast->places->at[i].connection;
+		struct rlock__answer *answer = &broadcast->answers[i];
+		char why[RLOCK_ERROR_MAX];
+
+		if (!answer->is_over || answer->status != RLOCK_NOT_HELD ||
+		    rlock__request_confirm(connection, since_ms, deadline_ms) == RLOCK_OK)
+			continue;
+		answer->status = RLOCK_ENET;
+		/* The server has replied that it has changed nothing, so a repetition is like the first request. */
+		answer->result.was_sent = false;
+		(void)snprintf(why, sizeof(why), "%s", connection->error.text);
+		(void)rlock__fail(&connection->error, RLOCK_ENET,
+				  "the lock is not held there, but it may not be the master: %s",
+				  why);
+	}
+}
+
 /* ---- replies ---- */
 
 enum rlock_status rlock__reply_fail(struct rlock__error *error, const struct rlock__script *script)

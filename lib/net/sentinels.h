@@ -20,7 +20,7 @@ struct rlock_url;
 enum rlock__sentinels_need {
 	/* One answer, after a short wait for a majority: to renew, or to find the server. */
 	RLOCK__SENTINELS_ONE,
-	/* a majority that names one master: to grant */
+	/* a majority that names one master: to grant, or to count a hold as lost */
 	RLOCK__SENTINELS_MAJORITY,
 	RLOCK__SENTINELS_ALL, /* all answers: to report */
 };
@@ -30,7 +30,7 @@ struct rlock__sentinels_found {
 	/* The master of the latest configuration; belongs to the sentinels. */
 	const struct rlock_url *master;
 	/*
-	 * The master may grant: a majority of all sentinels names it, and no later configuration names another one. With
+	 * The master may grant, or say that a hold is lost: a majority of all sentinels names it, and no later configuration names another one. With
 	 * one or two sentinels, one answer is enough once the other sentinel has failed to answer, but none may name another master.
 	 */
 	bool is_agreed;

@@ -10,8 +10,8 @@
  *
  * Sentinels: each time a connection is opened, all sentinels are queried for the master. ROLE then confirms that the
  * server still is a master. When a reply has come and the last query is old, the sentinels are queried once more. If they
- * name another server, the reply is dropped, the connection is closed, and the retry finds the new master. A grant counts
- * only if a majority still names this server (rlock__topology_confirm).
+ * name another server, the reply is dropped, the connection is closed, and the retry finds the new master. A grant, or the loss of
+ * a hold, counts only if a majority still names this server (rlock__topology_confirm).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,11 +36,11 @@ struct row {
 	bool (*redirect)(struct rlock__topology *topology, const char *error);
 	void (*forget)(struct rlock__topology *topology);
 	enum rlock_status (*confirm)(struct rlock__topology *topology, int64_t since_ms,
-				     int64_t deadline_ms, bool is_grant);
+				     int64_t deadline_ms, bool needs_majority);
 	bool needs_master; /* ROLE must confirm a master */
 };
 
-enum query { NOT_QUERIED, FINDING, CONFIRMING, CONFIRMING_GRANT };
+enum query { NOT_QUERIED, FINDING, CONFIRMING, CONFIRMING_MAJORITY };
 
 struct rlock__topology {
 	const struct row *row;
@@ -114,14 +114,15 @@ static enum rlock_status query_sentinels(struct rlock__topology *topology, int64
 }
 
 static enum rlock_status confirm_master(struct rlock__topology *topology, int64_t since_ms,
-					int64_t deadline_ms, bool is_grant)
+					int64_t deadline_ms, bool needs_majority)
 {
-	bool is_enough = !is_grant || (topology->found.is_agreed && !topology->is_before_command);
+	bool is_enough =
+		!needs_majority || (topology->found.is_agreed && !topology->is_before_command);
 
 	if (topology->queried_ms >= since_ms && is_enough)
 		return RLOCK_OK;
-	return begin_query(topology, is_grant ? CONFIRMING_GRANT : CONFIRMING,
-			   is_grant ? RLOCK__SENTINELS_MAJORITY : RLOCK__SENTINELS_ONE,
+	return begin_query(topology, needs_majority ? CONFIRMING_MAJORITY : CONFIRMING,
+			   needs_majority ? RLOCK__SENTINELS_MAJORITY : RLOCK__SENTINELS_ONE,
 			   deadline_ms);
 }
 
@@ -132,7 +133,7 @@ void rlock__topology_note_command(struct rlock__topology *topology)
 
 enum rlock_status rlock__topology_survey(struct rlock__topology *topology, int64_t deadline_ms)
 {
-	return begin_query(topology, CONFIRMING_GRANT, RLOCK__SENTINELS_ALL, deadline_ms);
+	return begin_query(topology, CONFIRMING_MAJORITY, RLOCK__SENTINELS_ALL, deadline_ms);
 }
 
 const struct rlock__sentinels_found *
@@ -153,11 +154,11 @@ static enum rlock_status take_master(struct rlock__topology *topology)
 	return RLOCK_OK;
 }
 
-static enum rlock_status check_server(const struct rlock__topology *topology, bool is_grant)
+static enum rlock_status check_server(const struct rlock__topology *topology, bool needs_majority)
 {
 	const char *server = rlock_url_server(rlock__topology_server(topology));
 
-	if (is_grant && !topology->found.is_agreed)
+	if (needs_majority && !topology->found.is_agreed)
 		return rlock__sentinels_fail(topology->sentinels);
 	if (rlock__sentinels_name(topology->sentinels, server))
 		return RLOCK_OK;
@@ -181,7 +182,7 @@ enum rlock_status rlock__topology_advance(struct rlock__topology *topology)
 	if (status != RLOCK_OK)
 		return status;
 	return query == FINDING ? take_master(topology)
-				: check_server(topology, query == CONFIRMING_GRANT);
+				: check_server(topology, query == CONFIRMING_MAJORITY);
 }
 
 void rlock__topology_await(const struct rlock__topology *topology, struct rlock__polled *polled)
@@ -514,11 +515,11 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
 }
 
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms, bool is_grant)
+					  int64_t deadline_ms, bool needs_majority)
 {
 	if (topology->row->confirm == NULL)
 		return RLOCK_OK;
-	return topology->row->confirm(topology, since_ms, deadline_ms, is_grant);
+	return topology->row->confirm(topology, since_ms, deadline_ms, needs_majority);
 }
 
 bool rlock__topology_next(struct rlock__topology *topology)

@@ -41,14 +41,14 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
 /*
  * Confirm by the sentinels that the server is still the master. RLOCK_OK: a query at since_ms or later has confirmed this
  * already, or the URL names no sentinels. RLOCK_BUSY: a new query has begun.
- * is_grant: a query that began before the command was sent does not count, because another server may have become the
+ * needs_majority: a query that began before the command was sent does not count, because another server may have become the
  * master in between. A majority of all sentinels must name the server, and no sentinel with a later configuration may name
  * another one. With one or two sentinels, one answer is enough once the other sentinel has failed to answer, but no
  * sentinel may name another server.
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
-					  int64_t deadline_ms, bool is_grant);
-/* The current command is being sent, or was sent: for a grant, no query that has begun confirms the master any more. */
+					  int64_t deadline_ms, bool needs_majority);
+/* The current command is being sent, or was sent: no query that has begun confirms a grant or a loss any more. */
 void rlock__topology_note_command(struct rlock__topology *topology);
 /*
  * Query all sentinels at the same time, for rlock__topology_surveyed. Other queries end when enough sentinels have

@@ -401,6 +401,44 @@ start_callers() {
 	ended_with 0
 }
 
+# lead_to_old_master: closes the connections, and lets only sentinel 2 answer, which names server 2. EVALUATED: the scripts that this
+# server has run.
+lead_to_old_master() {
+	set_master_at 2 2
+	freeze_sentinels 1 3
+	EVALUATED=$(on 2 calls_of evalsha)
+	redis client kill type normal skipme yes >/dev/null
+}
+
+has_reached_old_master() {
+	(($(on 2 calls_of evalsha) > EVALUATED))
+}
+
+@test "a renewal at an old master, which one sentinel still names, is no loss of the lock" {
+	in_background rlock run -t 18s a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
+	lead_to_old_master
+	wait_until 12 has_reached_old_master
+	stays_true_for 1 is_running "$PID"
+	thaw_sentinels
+	# The renewal was due when 12 s were left.
+	wait_until 10 ttl_is_above a 13000
+	end_commands
+	ended_with 0
+}
+
+@test "a release at an old master, which one sentinel still names, is repeated at the master" {
+	record_stderr rlock run -t 60s a -- run_until_ended
+	wait_until 5 has_child "$PID" run_until_ended
+	lead_to_old_master
+	end_commands
+	wait_until 5 has_reached_old_master
+	thaw_sentinels
+	ended_with 0
+	stderr_is_empty
+	is_free a
+}
+
 # start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 9 s.
 start_sockets() {
 	local name
