@@ -245,6 +245,11 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
 #define POLLS_MS 10000
 #define FAILED_SUBSCRIPTIONS_MAX 2
 /*
+ * Longest time in which a fair waiter subscribes, for all servers together. It sends no heartbeat meanwhile, and without one it loses
+ * its position after 4 s (HEARTBEAT_LIFETIME_MS in heartbeats.lua).
+ */
+#define FAIR_SUBSCRIBE_MS 2000
+/*
  * Probe a subscription that has had no message for SILENT_MS, because a network can drop the connection without a sign. Before
  * an attempt that is due anyway, probe it after SILENT_BETWEEN_TRIES_MS.
  */
@@ -348,18 +353,27 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 	return status;
 }
 
+static int64_t subscribe_end_ms(const struct rlock__waiter *waiter)
+{
+	int64_t now_ms = rlock_now_ms();
+	int64_t end_ms = rlock__time_min(rlock__waiter_try_end_ms(waiter, now_ms),
+					 wait_until_ms(waiter, now_ms));
+
+	if (!rlock__waiter_is_fair(waiter))
+		return end_ms;
+	return rlock__time_min(end_ms,
+			       now_ms + FAIR_SUBSCRIBE_MS / (int64_t)waiter->places.count);
+}
+
 static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index)
 {
 	struct rlock__connection *subscription = waiter->servers[index].subscription;
-	int64_t now_ms = rlock_now_ms();
 	struct channels channels = { 0 };
 	enum rlock_status status;
 
 	if (make_channels(waiter, index, &channels))
-		status = rlock__subscription_open(
-			subscription, channels.texts, channels.count,
-			rlock__time_min(rlock__waiter_try_end_ms(waiter, now_ms),
-					wait_until_ms(waiter, now_ms)));
+		status = rlock__subscription_open(subscription, channels.texts, channels.count,
+						  subscribe_end_ms(waiter));
 	else
 		status = rlock__fail_memory(&subscription->error);
 	while (channels.count > 0)

@@ -119,14 +119,19 @@ has_subscribed_in_queue() {
 	[ "$(redis hvals "rlock_waiters:{$1}" | awk '$4 > 0' | wc -l)" = "$2" ]
 }
 
-# stopped_in_queue WAITER...: stops these waiters of the lock "f". False if not all of them were in its queue: while a subscription hangs,
-# its waiter sends no heartbeat, and leaves the queue for a moment.
-stopped_in_queue() {
-	stop_waiters "$@"
-	has_queue_length f $# || {
-		continue_waiters "$@"
-		return 1
-	}
+@test "a fair waiter whose subscriptions hang keeps its position" {
+	local direct=$RLOCK_URL
+	start_holder r0 fair a
+	start_realtime_proxy
+	proxy hold-request SUBSCRIBE 100
+	queue_fair_contender r1 a
+	RLOCK_URL=$direct queue_fair_contender r2 a
+	# Without an answer to SUBSCRIBE the waiter tries it twice, and then polls for 10 s.
+	stays_true_for 8 queue_is a r1 r2
+	proxy pass
+	finish_contenders r0
+	enter_in_order r1 r2
+	nothing_is_left
 }
 
 @test "a waiter that has not subscribed yet keeps its position when all waiters and their attempts were stopped for seconds" {
@@ -142,7 +147,7 @@ stopped_in_queue() {
 	wait_until 5 has_queue_length f 2
 	# The second waiter tells the server that it is subscribed.
 	wait_until 5 has_subscribed_in_queue f 1
-	wait_until 20 stopped_in_queue "$first" "$PID"
+	stop_waiters "$first" "$PID"
 	# Now the first waiter's heartbeat ends, and the second one has been subscribed for 4 s.
 	pause_for 4.5
 	end_commands
