@@ -23,6 +23,7 @@
 #include "hold/guard.h"
 #include "hold/job.h"
 #include "hold/renewer.h"
+#include "log/event_log.h"
 #include "options/opts.h"
 #include "process_lock/hold_file.h"
 #include "sys/os.h"
@@ -426,6 +427,19 @@ static bool is_over_without_job(const struct front *front)
 	       rlock_now_ms() >= lease->wait_end_ms;
 }
 
+#define RENEWER_GONE "the renewer was killed, or did not run"
+
+/* Log how a wait has ended, since the renewer was killed before it logged that. */
+static void log_end_of_wait(const struct lease *lease, enum event_kind kind, const char *reason)
+{
+	int64_t waited_ms = rlock_now_ms() - lease->begun_ms;
+
+	if (lease->since_us > 0)
+		event_log(&(struct event){ .kind = EVENT_WAITED, .waited_ms = waited_ms });
+	event_log(&(struct event){
+		.kind = kind, .waited_ms = waited_ms, .holder_held_ms = -1, .reason = reason });
+}
+
 /* Report the end of the wait, since the renewer was killed before it reported that. Returns the exit code. */
 static int report_end_of_wait(const struct lease *lease)
 {
@@ -434,14 +448,25 @@ static int report_end_of_wait(const struct lease *lease)
 	(void)duration_print(lease->opts->wait_ms, waited);
 	/* No server has replied "busy", so the lock may be free: this exit code must not be the one for a busy lock. */
 	if (lease->since_us <= 0) {
-		message_error_of_lock("not acquired in %s, and no server has said that it is held: "
-				      "the renewer was killed, or did not run",
-				      waited);
+		log_end_of_wait(lease, EVENT_FAILED, RENEWER_GONE);
+		message_error_of_lock(
+			"not acquired in %s, and no server has said that it is held: " RENEWER_GONE,
+			waited);
 		return EXIT_UNREACHABLE;
 	}
-	message_info("%s: timed out after %s: the renewer was killed, or did not run",
-		     names_show_one(lease->opts, 0, name), waited);
+	log_end_of_wait(lease, EVENT_TIMED_OUT, RENEWER_GONE);
+	message_info("%s: timed out after %s: " RENEWER_GONE, names_show_one(lease->opts, 0, name),
+		     waited);
 	return lease->opts->conflict_exit_code;
+}
+
+/* Log that a signal has ended the wait, since the renewer was killed before it logged that. */
+static void log_cancelled(const struct front *front)
+{
+	char reason[32];
+
+	(void)snprintf(reason, sizeof(reason), "signal %d", front->end_signal);
+	log_end_of_wait(front->lease, EVENT_CANCELLED, reason);
 }
 
 /* Report why no job runs, since the renewer was killed before it reported that. Returns the exit code. */
@@ -468,6 +493,8 @@ static void end_without_job(struct front *front)
 	lease->exit_signal = front->end_signal;
 	if (lease->is_lost)
 		lease->exit_code = lease->opts->conflict_exit_code;
+	else if (front->end_signal != 0 && lease_is_waiting(lease))
+		log_cancelled(front);
 	else if (front->end_signal == 0 && front->code < 0)
 		front->code = report_end_without_job(front);
 	front->is_over = true;

@@ -310,19 +310,28 @@ grant_unheard() {
 
 # ---- ends ----
 
+# logged_once REGEXP: whether one line of the log matches.
+logged_once() {
+	[ "$(grep -cE "$1" log)" = 1 ] || fail "$(cat log)"
+}
+
 @test "a stopped renewer does not delay the end of a waiter by a signal" {
-	wait_behind run
+	wait_behind run --log log
 	kill -s STOP "$RENEWER"
 	kill -s TERM "$PID"
 	takes_less_than 10 ended_with 143
+	logged_once ' event=waited '
+	logged_once ' event=cancelled .* reason="signal 15"'
 	wait_until 5 no_rlock_runs
 	wait_until 5 none_waits
 }
 
 @test "a stopped renewer does not delay the end of the wait time" {
-	wait_behind run -w 10s
+	wait_behind run -w 10s --log log
 	kill -s STOP "$RENEWER"
 	takes_less_than 17 ended_with 75
+	logged_once ' event=waited '
+	logged_once ' event=timed_out .* waited_ms=1[0-9]{4} reason='
 	stderr_is_one_line '^rlock: a: timed out after 10s: '
 	wait_until 5 no_rlock_runs
 	wait_until 5 none_waits
