@@ -50,8 +50,8 @@
 #define OVERDUE_DIVISOR 3
 
 /*
- * How long SIGKILL may take to end a renewer, but at most a sixth of the lease. After that the renewer counts as hung in
- * the kernel.
+ * How long SIGKILL may take to end a renewer, but while a job runs at most a sixth of the lease. After that the renewer counts as
+ * hung in the kernel.
  */
 #define DEATH_MS 1000
 #define DEATH_DIVISOR 6
@@ -352,9 +352,12 @@ int64_t lease_job_kill_ms(const struct lease *lease)
 
 int64_t lease_death_ms(const struct lease *lease, int64_t now_ms)
 {
+	int64_t job_kill_ms = lease_job_kill_ms(lease);
 	int64_t usual_ms = now_ms + min(DEATH_MS, lease->lease_ms / DEATH_DIVISOR);
 
-	return min(usual_ms, max(lease_job_kill_ms(lease), now_ms + soon_ms(lease)));
+	if (job_kill_ms == INT64_MAX)
+		return now_ms + DEATH_MS;
+	return min(usual_ms, max(job_kill_ms, now_ms + soon_ms(lease)));
 }
 
 bool lease_needs_front(const struct lease *lease)

@@ -199,6 +199,9 @@ static void check_hang(size_t index)
 	lease->phase = HOLD_WAITING;
 	CHECK_NUMBER(lease_job_kill_ms(lease), INT64_MAX,
 		     "a renewer that waits has no command to kill");
+	CHECK_NUMBER(
+		lease_death_ms(lease, overdue_ms), overdue_ms + 1000,
+		"a killed renewer that has no command gets a second to end, whatever the lease");
 	lease_free(lease);
 }
 
