@@ -123,7 +123,10 @@ pid_t os_start(int (*start)(void *ctx), void *ctx, size_t stack_bytes)
 		    (void *)&started.is_running);
 	if (pid >= 0 || errno != EINVAL)
 		return pid;
-	/* Under qemu-user only threads can share memory, so start a process with a copy of ours. */
+	/*
+	 * Under qemu-user only threads can share memory, and musl's clone denies CLONE_CHILD_CLEARTID. So start a process with a
+	 * copy of our memory.
+	 */
 	started.is_running = 0;
 	return clone(start, started.stack + started.size, SIGCHLD, ctx);
 }
