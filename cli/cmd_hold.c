@@ -624,7 +624,8 @@ static int release_claimed(const struct opts *opts, struct rlock_conn *conn, str
 	if (status >= 0)
 		hold_file_remove(file);
 	else
-		hold_file_mark_abandoned(file, was_held);
+		hold_file_mark_abandoned(
+			file, was_held && !rlock_conn_failure(conn)->is_loss_unconfirmed);
 	return end_release(opts, conn, status);
 }
 

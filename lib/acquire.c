@@ -248,7 +248,7 @@ static size_t blocker_of(const struct rlock__waiter *waiter)
  * Longest time in which a fair waiter subscribes, for all servers together. It sends no heartbeat meanwhile, and without one it loses
  * its position after 4 s (HEARTBEAT_LIFETIME_MS in heartbeats.lua).
  */
-#define FAIR_SUBSCRIBE_MS 2000
+#define FAIR_SUBSCRIBE_MS 2500
 /*
  * Probe a subscription that has had no message for SILENT_MS, because a network can drop the connection without a sign. Before
  * an attempt that is due anyway, probe it after SILENT_BETWEEN_TRIES_MS.
@@ -353,27 +353,32 @@ static enum rlock_status fail_subscription(struct rlock__waiter *waiter, size_t 
 	return status;
 }
 
-static int64_t subscribe_end_ms(const struct rlock__waiter *waiter)
+/* Longest time in which the waiter subscribes at one place. */
+static int64_t subscribe_ms(const struct rlock__waiter *waiter)
 {
+	int64_t missing = 0;
+
+	if (!rlock__waiter_is_fair(waiter))
+		return INT64_MAX;
+	for (size_t i = 0; i < waiter->places.count; i++)
+		missing += needs_subscription(waiter, i);
+	return missing > 0 ? FAIR_SUBSCRIBE_MS / missing : FAIR_SUBSCRIBE_MS;
+}
+
+static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index,
+					   int64_t longest_ms)
+{
+	struct rlock__connection *subscription = waiter->servers[index].subscription;
 	int64_t now_ms = rlock_now_ms();
 	int64_t end_ms = rlock__time_min(rlock__waiter_try_end_ms(waiter, now_ms),
 					 wait_until_ms(waiter, now_ms));
-
-	if (!rlock__waiter_is_fair(waiter))
-		return end_ms;
-	return rlock__time_min(end_ms,
-			       now_ms + FAIR_SUBSCRIBE_MS / (int64_t)waiter->places.count);
-}
-
-static enum rlock_status open_subscription(struct rlock__waiter *waiter, size_t index)
-{
-	struct rlock__connection *subscription = waiter->servers[index].subscription;
 	struct channels channels = { 0 };
 	enum rlock_status status;
 
 	if (make_channels(waiter, index, &channels))
-		status = rlock__subscription_open(subscription, channels.texts, channels.count,
-						  subscribe_end_ms(waiter));
+		status = rlock__subscription_open(
+			subscription, channels.texts, channels.count,
+			rlock__time_min(end_ms, rlock__time_add(now_ms, longest_ms)));
 	else
 		status = rlock__fail_memory(&subscription->error);
 	while (channels.count > 0)
@@ -396,7 +401,8 @@ static void begin_to_poll(struct rlock__waiter *waiter, size_t index)
  * Subscribe at one place. If the user has no right to the waiter's own channel, subscribe to the lock's channel, on which each
  * release wakes the waiter, as it wakes Redisson's waiters.
  */
-static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index)
+static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index,
+				      int64_t longest_ms)
 {
 	struct rlock__place_state *server = &waiter->servers[index];
 	enum rlock_status status = RLOCK_OK;
@@ -405,11 +411,11 @@ static enum rlock_status subscribe_to(struct rlock__waiter *waiter, size_t index
 		status = rlock__connection_twin(waiter->places.at[index].connection,
 						&server->subscription);
 	if (status == RLOCK_OK)
-		status = open_subscription(waiter, index);
+		status = open_subscription(waiter, index, longest_ms);
 	if (status == RLOCK_EACL && !server->lacks_own_channel && !rlock__waiter_is_fair(waiter)) {
 		server->lacks_own_channel = true;
 		server->watches_lock = true;
-		status = open_subscription(waiter, index);
+		status = open_subscription(waiter, index, longest_ms);
 	}
 	server->failed_subscriptions = status == RLOCK_ENET ? server->failed_subscriptions + 1 : 0;
 	if (server->failed_subscriptions >= FAILED_SUBSCRIPTIONS_MAX) {
@@ -463,15 +469,17 @@ static enum rlock_status subscribe(struct rlock__waiter *waiter, bool *is_new_ou
 {
 	enum rlock_status failure = RLOCK_OK;
 	bool is_one_ready = false;
+	int64_t longest_ms;
 
 	*is_new_out = false;
 	close_moved(waiter);
+	longest_ms = subscribe_ms(waiter);
 	for (size_t i = 0; i < waiter->places.count; i++) {
 		const struct rlock__place_state *server = &waiter->servers[i];
 		enum rlock_status status = RLOCK_OK;
 
 		if (needs_subscription(waiter, i)) {
-			status = subscribe_to(waiter, i);
+			status = subscribe_to(waiter, i, longest_ms);
 			if (status == RLOCK_CANCELLED)
 				return status;
 			*is_new_out |= status == RLOCK_OK;

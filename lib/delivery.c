@@ -126,11 +126,8 @@ static enum rlock_status attempt_delivery(void *ctx, int64_t end_ms, bool *may_c
 	int64_t sent_ms = rlock_now_ms();
 	enum rlock_status status = deliver_once(delivery, end_ms);
 
-	/* A request about a lock of any owner says only what that server has. */
-	if (status == RLOCK_OK && !broadcast->is_of_any_owner)
-		rlock__broadcast_confirm_losses(broadcast, sent_ms, end_ms);
 	if (status == RLOCK_OK)
-		status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+		status = rlock__broadcast_result_of_hold(broadcast, sent_ms, end_ms);
 	rlock__broadcast_close_failed(broadcast);
 	/*
 	 * The quorum has carried out the request. Send it once more to servers whose streams broke, because they may still

@@ -107,8 +107,7 @@ static enum rlock_status broadcast_renewal(const struct renewal *renewal,
 	status = rlock__broadcast_await(broadcast, 0, rlock_now_ms() + RLOCK__STRAGGLERS_MS);
 	if (status != RLOCK_OK)
 		return status;
-	rlock__broadcast_confirm_losses(broadcast, sent_ms, deadline_ms);
-	status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+	status = rlock__broadcast_result_of_hold(broadcast, sent_ms, deadline_ms);
 	if (status != RLOCK_OK)
 		return status;
 	/*

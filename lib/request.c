@@ -788,25 +788,50 @@ enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcas
 	return failure;
 }
 
-void rlock__broadcast_confirm_losses(struct rlock__broadcast *broadcast, int64_t since_ms,
-				     int64_t deadline_ms)
+/* The server does not have the hold, and is not confirmed as the master. error: that of its connection, with the reason. */
+static void fail_unconfirmed(struct rlock__error *error, size_t name_index)
 {
+	char why[RLOCK_ERROR_MAX];
+
+	(void)snprintf(why, sizeof(why), "%s", error->text);
+	(void)rlock__fail(error, RLOCK_ENET,
+			  "the lock is not held there, but it may not be the master: %s", why);
+	error->name_index = name_index;
+	error->failure.is_loss_unconfirmed = true;
+}
+
+/* Confirm each server that replied RLOCK_NOT_HELD as the master. A server that is not confirmed has RLOCK_ENET after that. */
+static void confirm_losses(struct rlock__broadcast *broadcast, int64_t since_ms,
+			   int64_t deadline_ms)
+{
+	size_t left = rlock__broadcast_count(broadcast, RLOCK_NOT_HELD);
+	int64_t end_ms = rlock__time_min(deadline_ms, rlock_now_ms() + ACKNOWLEDGE_MS);
+
 	for (size_t i = 0; i < broadcast->places->count; i++) {
 		struct rlock__connection *connection = broadcast->places->at[i].connection;
 		struct rlock__answer *answer = &broadcast->answers[i];
-		char why[RLOCK_ERROR_MAX];
+		size_t name_index = connection->error.name_index;
 
 		if (!answer->is_over || answer->status != RLOCK_NOT_HELD ||
-		    rlock__request_confirm(connection, since_ms, deadline_ms) == RLOCK_OK)
+		    rlock__request_confirm(connection, since_ms,
+					   rlock_now_ms() + share_ms(end_ms, left--)) == RLOCK_OK)
 			continue;
 		answer->status = RLOCK_ENET;
-		/* The server has replied that it has changed nothing, so a repetition is like the first request. */
+		/* No request is outstanding, so the reply to a repetition is like that to a first request. */
 		answer->result.was_sent = false;
-		(void)snprintf(why, sizeof(why), "%s", connection->error.text);
-		(void)rlock__fail(&connection->error, RLOCK_ENET,
-				  "the lock is not held there, but it may not be the master: %s",
-				  why);
+		fail_unconfirmed(&connection->error, name_index);
 	}
+}
+
+enum rlock_status rlock__broadcast_result_of_hold(struct rlock__broadcast *broadcast,
+						  int64_t since_ms, int64_t deadline_ms)
+{
+	enum rlock_status status = rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
+
+	if (status != RLOCK_NOT_HELD)
+		return status;
+	confirm_losses(broadcast, since_ms, deadline_ms);
+	return rlock__broadcast_result(broadcast, RLOCK_NOT_HELD);
 }
 
 /* ---- replies ---- */

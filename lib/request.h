@@ -271,11 +271,12 @@ enum rlock_status rlock__broadcast_result(struct rlock__broadcast *broadcast,
 enum rlock_status rlock__broadcast_acknowledge(struct rlock__broadcast *broadcast, int64_t since_ms,
 					       int64_t lease_ms);
 /*
- * Let the sentinels, queried at since_ms or later, confirm each server that replied RLOCK_NOT_HELD as the master, as they do for a
- * grant. Without that the server may be an old master, and the lock may still be held on the new one: its status becomes RLOCK_ENET.
+ * The result of a request about a hold or the holders: as rlock__broadcast_result with RLOCK_NOT_HELD. But before that is returned,
+ * the sentinels, queried at since_ms or later, must confirm each server that replied it as the master, as they do for a grant.
+ * Without that the server may be an old master, and the lock may still be held on the new one: its status becomes RLOCK_ENET.
  */
-void rlock__broadcast_confirm_losses(struct rlock__broadcast *broadcast, int64_t since_ms,
-				     int64_t deadline_ms);
+enum rlock_status rlock__broadcast_result_of_hold(struct rlock__broadcast *broadcast,
+						  int64_t since_ms, int64_t deadline_ms);
 /*
  * Close each connection whose server denied the request, so that the next request logs in anew: the server may not have loaded
  * its users yet.

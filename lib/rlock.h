@@ -525,7 +525,12 @@ struct rlock_failure {
 	/* After RLOCK_ENET: a retry may succeed, since the server is starting or busy, or a failover may be in progress. */
 	bool is_transient;
 	bool lacks_password; /* after RLOCK_ENET: the password source had no password */
-	bool is_readwrite;   /* after RLOCK_EKIND: the key is a read or write lock */
+	/*
+	 * After RLOCK_ENET: the server replied that it does not have the hold, and the sentinels do not confirm that it is the
+	 * master. So the request has changed nothing there. False if several servers had no quorum.
+	 */
+	bool is_loss_unconfirmed;
+	bool is_readwrite; /* after RLOCK_EKIND: the key is a read or write lock */
 	/*
 	 * After RLOCK_BUSY: other owners hold the lock, or permits of it. False: the lock looks free, but a server was restarted
 	 * less than a lease ago, and may have lost the lock of another owner.

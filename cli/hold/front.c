@@ -83,8 +83,8 @@ struct front {
 	/* pid of a renewer that SIGKILL has not ended; 0: none */
 	pid_t hung;
 	enum iteration iteration;
-	/* deadline for the end of a renewer that got SIGKILL */
-	int64_t death_ms;
+	/* when the renewer got SIGKILL */
+	int64_t killed_ms;
 	/* pidfd of this process, which the renewer watches */
 	int self_fd;
 	/* our end of the dialog, and the renewer's end */
@@ -182,8 +182,7 @@ static void kill_renewer(struct front *front)
 	os_raise_priority_of_killed(front->renewer);
 	front->due_ms[DUE_END] = front->due_ms[DUE_ITERATION] = INT64_MAX;
 	front->iteration = ITERATION_NONE;
-	front->death_ms = lease_death_ms(front->lease, rlock_now_ms());
-	front->due_ms[DUE_DEATH] = rlock_now_ms();
+	front->killed_ms = front->due_ms[DUE_DEATH] = rlock_now_ms();
 }
 
 static void record_death(struct front *front, int killed_by)
@@ -477,6 +476,8 @@ static int report_end_without_job(const struct front *front)
 	if (lease_is_waiting(lease) && front->killed_by == SIGKILL &&
 	    rlock_now_ms() >= lease->wait_end_ms)
 		return report_end_of_wait(lease);
+	if (lease_is_waiting(lease))
+		log_end_of_wait(lease, EVENT_FAILED, RENEWER_GONE);
 	if (front->hung > 0) {
 		message_error_of_lock("the renewer hangs in the kernel");
 		return EXIT_SYSTEM;
@@ -638,7 +639,7 @@ static void check_iteration(struct front *front)
  */
 static void check_death(struct front *front)
 {
-	int64_t now_ms = rlock_now_ms();
+	int64_t now_ms = rlock_now_ms(), death_ms;
 	struct proc renewer = { 0 };
 	bool is_seen, is_gone;
 
@@ -646,8 +647,10 @@ static void check_death(struct front *front)
 		return;
 	is_seen = proc_read(front->renewer, &renewer);
 	is_gone = is_seen && proc_is_gone(&renewer);
-	if (!is_gone && now_ms < front->death_ms) {
-		front->due_ms[DUE_DEATH] = min(now_ms + DEATH_CHECK_MS, front->death_ms);
+	/* Compute the deadline anew: a command can have begun after the SIGKILL, and is then to be terminated in time. */
+	death_ms = lease_death_ms(front->lease, front->killed_ms);
+	if (!is_gone && now_ms < death_ms) {
+		front->due_ms[DUE_DEATH] = min(now_ms + DEATH_CHECK_MS, death_ms);
 	} else if (!is_seen || !renewer.is_killed) {
 		kill_renewer(front);
 	} else {

@@ -102,7 +102,8 @@ calls_acquire() {
 	local direct=$RLOCK_URL waiter
 	hold_in_background f
 	start_proxy
-	proxy hold-request SUBSCRIBE 1
+	# Hold the second one as well, which follows after 2.5 s.
+	proxy hold-request SUBSCRIBE 2
 	in_background rlock fair -w 100s f -- true
 	waiter=$PID RLOCK_URL=$direct
 	wait_until 5 has_queue_length f 1
@@ -138,11 +139,12 @@ has_subscribed_in_queue() {
 	local direct=$RLOCK_URL first
 	hold_in_background f
 	local holder=$PID
-	start_proxy
+	start_realtime_proxy
 	proxy hold-request SUBSCRIBE 100
 	in_background rlock fair -w 100s f -- true
 	first=$PID RLOCK_URL=$direct
 	wait_until 5 has_queue_length f 1
+	run_waiter_in_real_time "$first"
 	in_background rlock fair -w 100s f -- true
 	wait_until 5 has_queue_length f 2
 	# The second waiter tells the server that it is subscribed.

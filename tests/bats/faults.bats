@@ -235,8 +235,8 @@ lose_while_logging() {
 	takes_less_than 6 run -69 rlock run --connect-timeout 500ms a -- touch ran
 	[ "${#lines[@]}" -eq 1 ]
 	proxy blackhole off
-	proxy delay 1500
-	run -69 rlock run -n -t 3s a -- touch ran
+	proxy delay 1000
+	run -69 rlock run -n -t 2s a -- touch ran
 	assert_output --partial 'answers too slowly for this lease; give a longer one'
 	[ ! -e ran ]
 	wait_until 5 no_keys

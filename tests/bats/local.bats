@@ -65,11 +65,11 @@ no_local_server() {
 	unset RLOCK_CONFIG
 	echo swordfish >password
 	mkdir "$XDG_CONFIG_HOME"
-	printf '%s\n' 'url = redis://redis.example' "password-file = $PWD/password" 'db = 3' >"$XDG_CONFIG_HOME/rlock.conf"
+	printf '%s\n' 'url = redis://redis.example' "password-file = $PWD/password" 'db = 3' 'connect-timeout = 30s' >"$XDG_CONFIG_HOME/rlock.conf"
 	RLOCK_URL=local: REDISCLI_AUTH=swordfish run -0 rlock run a -- true
 	assert_output ''
 	unset RLOCK_URL
-	printf '%s\n' 'url = local:' 'password-file = no-such-file' >"$XDG_CONFIG_HOME/rlock.conf"
+	printf '%s\n' 'url = local:' 'password-file = no-such-file' 'connect-timeout = 30s' >"$XDG_CONFIG_HOME/rlock.conf"
 	run -0 rlock run a -- ask_redis "$LOCAL" exists a
 	assert_output 1
 	has_servers 1

@@ -431,12 +431,37 @@ has_reached_old_master() {
 	record_stderr rlock run -t 60s a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	lead_to_old_master
+	# rlock repeats a release for 5 s.
+	run_in_real_time "$BASHPID"
 	end_commands
 	wait_until 5 has_reached_old_master
 	thaw_sentinels
 	ended_with 0
 	stderr_is_empty
 	is_free a
+}
+
+@test "unlock by owner looks for the hold at the master when one sentinel still names an old one" {
+	rlock lock --owner job --lease 60s a
+	lead_to_old_master
+	run_in_real_time "$BASHPID"
+	record_stderr rlock unlock --owner job a
+	wait_until 5 has_reached_old_master
+	thaw_sentinels
+	ended_with 0
+	stderr_is_empty
+	is_free a
+}
+
+@test "an unlock without enough sentinels does not hide that the lock was lost, when it is repeated" {
+	rlock lock --pid $$ -l 60s a
+	redis del a >/dev/null
+	freeze_sentinels 1 3
+	run -69 rlock unlock --pid $$ a
+	assert_output --partial ': the lock is not held there, but it may not be the master: 1 of 3 sentinels names the master;'
+	thaw_sentinels
+	run -76 rlock unlock --pid $$ a
+	assert_one_line '^rlock: a: lock lost before it was released: '
 }
 
 # start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 9 s.
