@@ -156,9 +156,9 @@ void rlock__request_wait(struct rlock__connection *connection);
 struct rlock__result rlock__request_await(struct rlock__connection *connection);
 
 /*
- * Confirm a grant of the server, or that it does not have a hold: the sentinels, queried at since_ms or later, must agree that it is the master (see
- * rlock__topology_confirm). RLOCK_ENET: the reply does not count, and the connection was closed. RLOCK_OK immediately: there are no
- * sentinels, or since_ms is INT64_MIN.
+ * Confirm a grant of the server, or that it does not have a hold: the sentinels, queried at since_ms or later, must agree that it
+ * is the master (see rlock__topology_confirm). RLOCK_ENET: the reply does not count, and the connection was closed. RLOCK_OK
+ * immediately: there are no sentinels, or since_ms is INT64_MIN.
  */
 enum rlock_status rlock__request_confirm(struct rlock__connection *connection, int64_t since_ms,
 					 int64_t deadline_ms);

@@ -30,8 +30,9 @@ struct rlock__sentinels_found {
 	/* The master of the latest configuration; belongs to the sentinels. */
 	const struct rlock_url *master;
 	/*
-	 * The master may grant, or say that a hold is lost: a majority of all sentinels names it, and no later configuration names another one. With
-	 * one or two sentinels, one answer is enough once the other sentinel has failed to answer, but none may name another master.
+	 * The master may grant, or say that a hold is lost: a majority of all sentinels names it, and no later configuration names
+	 * another one. With one or two sentinels, one answer is enough once the other sentinel has failed to answer, but none may name
+	 * another master.
 	 */
 	bool is_agreed;
 	bool is_disputed; /* some name another master */
