@@ -377,7 +377,11 @@ static bool step_renew(void)
 	record_halves(status);
 	if (status == RLOCK_OK) {
 		extend_hold(hold);
-		if (!state.is_dirty && topology != SEVERAL)
+		/*
+		 * A late copy of the request that acquired a hold can acquire it once more after it was broken. The stop
+		 * request was deleted with the broken one.
+		 */
+		if (!hold->is_lost && !state.is_dirty && topology != SEVERAL)
 			check_stop_request(hold);
 		if (rlock_hold_ttl_ms(hold->handle) < hold->lasts_ms - rlock_now_ms())
 			fail("the renewal says that %" PRId64 " ms are left",
