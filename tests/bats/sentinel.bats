@@ -453,17 +453,6 @@ has_reached_old_master() {
 	is_free a
 }
 
-@test "an unlock without enough sentinels does not hide that the lock was lost, when it is repeated" {
-	rlock lock --pid $$ -l 60s a
-	redis del a >/dev/null
-	freeze_sentinels 1 3
-	run -69 rlock unlock --pid $$ a
-	assert_output --partial ': the lock is not held there, but it may not be the master: 1 of 3 sentinels names the master;'
-	thaw_sentinels
-	run -76 rlock unlock --pid $$ a
-	assert_one_line '^rlock: a: lock lost before it was released: '
-}
-
 # start_sockets NAME...: starts servers for this test alone, and waits until they have run for longer than a lease of 9 s.
 start_sockets() {
 	local name
