@@ -800,7 +800,10 @@ static void fail_unconfirmed(struct rlock__error *error, size_t name_index)
 	error->failure.is_loss_unconfirmed = true;
 }
 
-/* Confirm each server that replied RLOCK_NOT_HELD as the master. A server that is not confirmed has RLOCK_ENET after that. */
+/*
+ * Let the sentinels confirm each server that replied RLOCK_NOT_HELD as the master. The status of a server that they do not confirm
+ * becomes RLOCK_ENET, so that the request is repeated: that server may be an old master.
+ */
 static void confirm_losses(struct rlock__broadcast *broadcast, int64_t since_ms,
 			   int64_t deadline_ms)
 {

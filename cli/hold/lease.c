@@ -352,11 +352,11 @@ int64_t lease_job_kill_ms(const struct lease *lease)
 
 int64_t lease_death_ms(const struct lease *lease, int64_t now_ms)
 {
-	int64_t job_kill_ms = lease_job_kill_ms(lease);
-	int64_t usual_ms = now_ms + min(DEATH_MS, lease->lease_ms / DEATH_DIVISOR);
+	int64_t job_kill_ms = lease_job_kill_ms(lease), usual_ms;
 
 	if (job_kill_ms == INT64_MAX)
 		return now_ms + DEATH_MS;
+	usual_ms = now_ms + min(DEATH_MS, lease->lease_ms / DEATH_DIVISOR);
 	return min(usual_ms, max(job_kill_ms, now_ms + soon_ms(lease)));
 }
 

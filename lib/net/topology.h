@@ -48,7 +48,10 @@ enum rlock_status rlock__topology_begin(struct rlock__topology *topology, int64_
  */
 enum rlock_status rlock__topology_confirm(struct rlock__topology *topology, int64_t since_ms,
 					  int64_t deadline_ms, bool needs_majority);
-/* The current command is being sent, or was sent: no query that has begun confirms a grant or a loss any more. */
+/*
+ * From now on no query that has begun confirms a grant or a loss: the current command is being sent, or was sent, and another
+ * server may become the master meanwhile.
+ */
 void rlock__topology_note_command(struct rlock__topology *topology);
 /*
  * Query all sentinels at the same time, for rlock__topology_surveyed. Other queries end when enough sentinels have

@@ -102,7 +102,7 @@ calls_acquire() {
 	local direct=$RLOCK_URL waiter
 	hold_in_background f
 	start_proxy
-	# Hold the second one as well, which follows after 2.5 s.
+	# Hold also the second SUBSCRIBE, which follows after 2.5 s: otherwise a late SIGKILL would meet a subscribed waiter.
 	proxy hold-request SUBSCRIBE 2
 	in_background rlock fair -w 100s f -- true
 	waiter=$PID RLOCK_URL=$direct
@@ -127,7 +127,7 @@ has_subscribed_in_queue() {
 	proxy hold-request SUBSCRIBE 100
 	queue_fair_contender r1 a
 	RLOCK_URL=$direct queue_fair_contender r2 a
-	# Without an answer to SUBSCRIBE the waiter tries it twice, and then polls for 10 s.
+	# Long enough for both attempts to subscribe, which last 2.5 s each, and for the polls after them: none may delay the heartbeat.
 	stays_true_for 8 queue_is a r1 r2
 	proxy pass
 	finish_contenders r0

@@ -74,8 +74,7 @@ has_class() {
 	wait_until 10 has_class "$RENEWER" RR
 	touch flood
 	# Flood the renewer with signals, each of which wakes it. It must pass none of them on, since no process of the command
-	# has sent them. Give the loops sessions of their own: the kernel then takes no
-	# processor time from other tests.
+	# has sent them. Give the loops sessions of their own: the kernel then takes no processor time from other tests.
 	for _ in 1 2; do
 		in_background setsid python3 -IS -c 'import os, signal, sys
 while os.path.exists("flood"):

@@ -108,7 +108,7 @@ on_file_system() {
 	in_background sh -c 'exec 9>file; exec "$@"' sh python3 -IS parent refuse stopped rlock-helper clone STOP 1 rlock run a -- sh -c "$REPORT_PID_AND_RUN"
 	wait_until 30 test -s stopped
 	read -r _ _ _ closer _ <stopped
-	# Raise its priority, since rlock waits for the end of that process for only 5 s.
+	# Raise the priority of this helper: rlock waits for its end for only 5 s, and leaves it after that.
 	run_in_real_time "$closer"
 	wait_until 10 test -s command-pid
 	find_only_renewer

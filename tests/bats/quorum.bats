@@ -232,8 +232,8 @@ is_kept() {
 	assert_equal "$has_left" yes
 }
 
-# late_at_third first|second: starts an rlock PID whose renewer acquires the lock with two attempts, as it has replaced another one. Both are
-# granted by the first two servers. The third server gets the first or the second one only when both have ended.
+# late_at_third first|second: starts an rlock PID whose renewer acquires the lock with two attempts, as it has replaced another one. The
+# first two servers grant both attempts. The proxy keeps the first or the second one from the third server until both have ended.
 late_at_third() {
 	start_proxy_to 3
 	proxy_to 3 log requests

@@ -61,7 +61,7 @@ is_empty() {
 @test "a replica may be down for less than the lease; after that the command is terminated, 76" {
 	in_background rlock run -w 60s -t 24s --replicas 1 a -- sh -c 'echo $$ >inner; exec run_until_ended'
 	wait_until 20 [ -s inner ]
-	# A renewal is due when 16 s are left, and the lock would be lost 8 s after that.
+	# Stop the replica before a renewal is due, when 16 s are left, and continue it soon after: the lock is lost 8 s after that time.
 	SERVER_SOCKET=$PWD/one/redis.sock wait_until 12 ttl_is_below a 18400
 	kill -STOP "$REPLICA"
 	stays_true_for 3.6 is_running "$PID"

@@ -402,8 +402,9 @@ start_callers() {
 }
 
 # lead_to_old_master: closes the connections, and lets only sentinel 2 answer, which names server 2. EVALUATED: the scripts that this
-# server has run.
+# server has run. The test gets a real-time priority: rlock gives up a release after 5 s, and the sentinels must be continued before that.
 lead_to_old_master() {
+	run_in_real_time "$BASHPID"
 	set_master_at 2 2
 	freeze_sentinels 1 3
 	EVALUATED=$(on 2 calls_of evalsha)
@@ -431,8 +432,6 @@ has_reached_old_master() {
 	record_stderr rlock run -t 60s a -- run_until_ended
 	wait_until 5 has_child "$PID" run_until_ended
 	lead_to_old_master
-	# rlock repeats a release for 5 s.
-	run_in_real_time "$BASHPID"
 	end_commands
 	wait_until 5 has_reached_old_master
 	thaw_sentinels
@@ -444,7 +443,6 @@ has_reached_old_master() {
 @test "unlock by owner looks for the hold at the master when one sentinel still names an old one" {
 	rlock lock --owner job --lease 60s a
 	lead_to_old_master
-	run_in_real_time "$BASHPID"
 	record_stderr rlock unlock --owner job a
 	wait_until 5 has_reached_old_master
 	thaw_sentinels

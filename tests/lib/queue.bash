@@ -22,7 +22,7 @@ start_fair_contender() {
 	start_contender "$1" fair "${@:2}"
 }
 
-# It gets a real-time priority: a waiter that comes too late to its turn on a busy machine rightly loses its position.
+# queue_fair_contender: the contender gets a real-time priority, because a waiter that comes too late to its turn on a busy machine rightly loses its position.
 queue_fair_contender() {
 	local RENEWER
 	start_fair_contender "$@"
